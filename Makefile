@@ -1,0 +1,48 @@
+# make demo and make test need python3 (3.11 or later), make and a package index; a second run starts at once.
+
+PYTHON ?= python3
+VENV ?= .venv
+bin := $(VENV)/bin
+pip := $(bin)/python -m pip --disable-pip-version-check -q
+
+.PHONY: demo test test-lowest lint bench clean
+
+demo: $(VENV)/.installed
+	$(bin)/isodus demo
+
+test: $(VENV)/.installed-test
+	$(bin)/python -m pytest
+
+lint: $(VENV)/.installed-test
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+	$(bin)/mypy
+
+# the tests on the oldest versions that pyproject.toml allows
+test-lowest:
+	$(MAKE) VENV=.venv-lowest PIP_CONSTRAINT=$(CURDIR)/tests/lowest.txt test
+
+bench: $(VENV)/.installed-bench
+	$(bin)/python benchmarks/paper_2d.py
+
+clean:
+	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache
+
+ifdef PIP_CONSTRAINT
+export PIP_CONSTRAINT
+endif
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("isodus needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Set one: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else 0'
+	@echo "making a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	@echo "installing isodus and what it needs into $(VENV); this takes a minute"
+	@$(pip) install -e .
+	@touch $@
+
+$(VENV)/.installed-%: pyproject.toml | $(VENV)/bin/python
+	@echo "installing isodus with its $*ing tools into $(VENV); this takes a minute"
+	@$(pip) install -e '.[$*]'
+	@touch $@ $(VENV)/.installed

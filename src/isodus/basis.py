@@ -1,0 +1,404 @@
+"""Which monomials: integer maps only, no sample is touched here.
+
+A monomial x^α is its *factors*, the sorted tuple of its variables with repetition: (0, 0, 1) is
+x0²·x1. Terms stand in graded order, and in lexicographic order within a degree.
+
+Seen from node i, a term is x_i^l times a *cofactor*, the monomial that is left without x_i. The
+cofactors of all nodes form one list, again graded, so that "degree ≤ d" is a leading slice. It holds
+every suffix of its members: each cofactor is one variable times an earlier cofactor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from .arrays import available_memory
+
+__all__ = ["MonomialBasis", "n_monomials"]
+
+Index = slice | np.ndarray
+
+
+class Local(NamedTuple):
+    """The terms that contain one variable, ordered by its power, then by cofactor.
+
+    terms: (K,) positions in the basis; cofactors: (K,) positions in the cofactor list; the terms with
+    power l are `slice(ends[l - 1], ends[l])`.
+    """
+
+    terms: np.ndarray
+    cofactors: np.ndarray
+    ends: np.ndarray
+
+
+class Recipe(NamedTuple):
+    """``H[columns] = X[variables] * H[parents]``: how cofactors follow from earlier ones."""
+
+    columns: slice
+    variables: Index
+    parents: Index
+
+
+def n_monomials(p: int, degree: int, *, min_degree: int = 1, max_order: int | None = None) -> int:
+    """How many monomials of p variables have a degree in the range and at most max_order variables."""
+    return sum(
+        comb(p, q) * comb(d - 1, q - 1)
+        for d in range(min_degree, degree + 1)
+        for q in range(1, min(d, p, max_order or d) + 1)
+    )
+
+
+class MonomialBasis:
+    """The monomials of an energy, with the maps that node-wise estimation needs.
+
+    Parameters
+    ----------
+    n_variables : int
+        Number of variables p.
+    degree : int, optional
+        Highest degree s. With `terms` it may be left out.
+    min_degree : int, default=1
+        Lowest degree.
+    max_order : int or None, default=None
+        Most distinct variables in one term; None for no limit.
+    terms : iterable of tuples of int, optional
+        An explicit list of terms instead of all monomials in the range: ``(0, 0, 1)`` is x0²·x1.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_terms, degree)
+        Sorted variables of each term, padded with -1 at the end.
+    degrees : ndarray of shape (n_terms,)
+        Degree of each term.
+
+    Examples
+    --------
+    >>> from isodus import MonomialBasis
+    >>> MonomialBasis(2, 2).terms
+    [(0,), (1,), (0, 0), (0, 1), (1, 1)]
+    >>> MonomialBasis(100, 4)
+    MonomialBasis(100, 4): 4598125 terms
+    """
+
+    def __init__(
+        self,
+        n_variables: int,
+        degree: int | None = None,
+        *,
+        min_degree: int = 1,
+        max_order: int | None = None,
+        terms: Iterable[Sequence[int]] | None = None,
+    ) -> None:
+        self.n_variables = _positive_int(n_variables, "n_variables")
+        self.min_degree = _positive_int(min_degree, "min_degree")
+        self.max_order = None if max_order is None else _positive_int(max_order, "max_order")
+        if terms is not None:
+            if min_degree != 1 or max_order is not None:
+                raise ValueError("terms lists every term by itself: leave out min_degree and max_order")
+            self._explicit = True
+            self.factors = _explicit_factors(self.n_variables, degree, list(terms))
+            self.degree = self.factors.shape[1]
+        else:
+            if degree is None:
+                raise ValueError("degree is missing: give the highest degree, or a list of terms")
+            self._explicit = False
+            self.degree = _positive_int(degree, "degree")
+            if self.min_degree > self.degree:
+                raise ValueError(f"min_degree={min_degree} is above degree={degree}: no term is left")
+            self._fits_memory()
+            levels = _all_factors(self.n_variables, self.degree, self.max_order)
+            self.factors = _stack(levels[self.min_degree :], self.degree)
+        self.factors.flags.writeable = False
+        self.degrees = np.count_nonzero(self.factors >= 0, axis=1).astype(np.int8)
+
+    def _fits_memory(self) -> None:
+        n_terms = n_monomials(self.n_variables, self.degree, min_degree=self.min_degree, max_order=self.max_order)
+        # factors, and for each variable of a term its position, power and cofactor; twice for sorting
+        need = n_terms * (8 * self.degree + 24 * min(self.degree, self.max_order or self.degree))
+        free = available_memory()
+        if need > free:
+            raise ValueError(
+                f"all monomials of {self.n_variables} variables up to degree {self.degree}"
+                f"{'' if self.max_order is None else f' with at most {self.max_order} variables each'} are"
+                f" {n_terms:,} terms: about {_gigabytes(need)}, and {_gigabytes(free)} are free. "
+                "Lower degree or max_order, or list the terms you need (terms=[...])."
+            )
+
+    def __len__(self) -> int:
+        return len(self.factors)
+
+    def __repr__(self) -> str:
+        options = "".join(
+            f", {name}={value}"
+            for name, value, default in (
+                ("min_degree", self.min_degree, 1),
+                ("max_order", self.max_order, None),
+            )
+            if value != default
+        )
+        listed = ", terms=[...]" if self._explicit else ""
+        return f"MonomialBasis({self.n_variables}, {self.degree}{options}{listed}): {len(self)} terms"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MonomialBasis):
+            return NotImplemented
+        return self.n_variables == other.n_variables and np.array_equal(self.factors, other.factors)
+
+    def __hash__(self) -> int:
+        return hash((self.n_variables, self.factors.shape, self.factors[:64].tobytes()))
+
+    @property
+    def terms(self) -> list[tuple[int, ...]]:
+        """The terms as sorted index tuples, in the order of the basis."""
+        return [tuple(row[:d]) for row, d in zip(self.factors.tolist(), self.degrees.tolist(), strict=True)]
+
+    @property
+    def orders(self) -> np.ndarray:
+        """Number of distinct variables of each term."""
+        return self._starts.sum(axis=1)
+
+    @property
+    def powers(self) -> np.ndarray:
+        """Exponents α as a dense (n_terms, n_variables) array; for small bases."""
+        return np.stack([np.count_nonzero(self.factors == i, axis=1) for i in range(self.n_variables)], axis=1)
+
+    @property
+    def _starts(self) -> np.ndarray:
+        """(n_terms, degree): where a variable stands for the first time in its term."""
+        starts = self.factors >= 0
+        starts[:, 1:] &= self.factors[:, 1:] != self.factors[:, :-1]
+        return starts
+
+    @cached_property
+    def closed_under_translation(self) -> bool:
+        """Whether every divisor of every term is a term, so that x − c has an energy in the basis too."""
+        if not self._explicit:
+            return self.min_degree == 1
+        for j in range(self.degree):
+            divisors = np.delete(self.factors, j, axis=1)[(self.degrees > max(j, 1))]
+            if np.any(self.positions(divisors) < 0):
+                return False
+        return True
+
+    def positions(self, factors: np.ndarray) -> np.ndarray:
+        """Positions in the basis of rows of padded factors; -1 where a row is no term of the basis."""
+        return self._lookup(factors)
+
+    @cached_property
+    def _lookup(self) -> _Lookup:
+        return _Lookup(self.factors, self.n_variables, self.degree)
+
+    @cached_property
+    def cofactors(self) -> np.ndarray:
+        """(m, degree − 1) padded factors of the cofactors, graded; the first is the constant 1."""
+        p, width = self.n_variables, self.degree - 1
+        if not self._explicit:
+            order = min(p, self.max_order or p) - 1
+            return _stack(_all_factors(p, width, order), width)
+        rows = [np.full((1, width), -1, np.int32)]
+        for j, length in _runs(self.degree):
+            rows.append(_without(self.factors[_run_is(self.factors, j, length)], j, length))
+        members = np.concatenate(rows)
+        if width:
+            suffixes = [np.pad(members[:, j:], ((0, 0), (0, j)), constant_values=-1) for j in range(width)]
+            members = np.concatenate(suffixes)
+        members = np.unique(members, axis=0)
+        degrees = np.count_nonzero(members >= 0, axis=1)
+        return members[np.argsort(degrees, kind="stable")]
+
+    @cached_property
+    def cofactor_ends(self) -> np.ndarray:
+        """(degree,): the cofactors of degree ≤ d are the first ``cofactor_ends[d]``."""
+        degrees = np.count_nonzero(self.cofactors >= 0, axis=1)
+        return np.searchsorted(degrees, np.arange(self.degree), side="right")
+
+    @cached_property
+    def recipes(self) -> list[Recipe]:
+        """How to make the cofactors, in order, each by one multiplication; the first is 1, then X."""
+        p, width, ends = self.n_variables, self.degree - 1, self.cofactor_ends
+        if len(self.cofactors) == 1:
+            return []
+        parents = _Lookup(self.cofactors, p, width)(_without(self.cofactors, 0, 1))
+        variables = self.cofactors[:, 0]
+        return [
+            recipe
+            for d in range(1, self.degree)
+            for recipe in _recipes(int(ends[d - 1]), int(ends[d]), variables, parents, p)
+        ]
+
+    @cached_property
+    def _incidence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """All (variable, power, term, cofactor) quadruples, by variable, then power, then cofactor."""
+        p, width = self.n_variables, self.degree - 1
+        lookup = _Lookup(self.cofactors, p, width)
+        variables, powers, terms, cofactors = [], [], [], []
+        for j, length in _runs(self.degree):
+            here = np.flatnonzero(_run_is(self.factors, j, length)).astype(np.int32)
+            rows = self.factors[here]
+            variables.append(rows[:, j])
+            powers.append(np.full(len(here), length, np.int8))
+            terms.append(here)
+            cofactors.append(lookup(_without(rows, j, length)))
+        variable, power = np.concatenate(variables), np.concatenate(powers)
+        term, cofactor = np.concatenate(terms), np.concatenate(cofactors)
+        group = variable * np.int64(self.degree + 1) + power
+        order = np.argsort(group * len(self.cofactors) + cofactor)
+        ends = np.searchsorted(group[order], np.arange(p * (self.degree + 1) + 1))
+        return ends, term[order], cofactor[order], power[order]
+
+    def local(self, i: int) -> Local:
+        """The terms of node i."""
+        ends, terms, cofactors, _ = self._incidence
+        first = i * (self.degree + 1)
+        bounds = ends[first + 1 : first + self.degree + 2]
+        here = slice(int(bounds[0]), int(bounds[-1]))
+        return Local(terms[here], cofactors[here], bounds - bounds[0])
+
+
+def _positive_int(value: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, not {value!r}")
+    return int(value)
+
+
+def _gigabytes(n: float) -> str:
+    return f"{n / 1e9:,.3g} GB"
+
+
+def _all_factors(p: int, degree: int, max_order: int | None) -> list[np.ndarray]:
+    """Rows of factors of every monomial, a list with an array a degree 0, 1, …; lexicographic."""
+    rows = np.empty((1, 0), np.int32)
+    order = np.zeros(1, np.int64)
+    levels = [rows]
+    for d in range(1, degree + 1):
+        last = rows[:, -1] if d > 1 else np.zeros(1, np.int32)
+        counts = p - last.astype(np.int64)
+        if max_order is not None and d > 1:
+            counts = np.where(order < max_order, counts, 1)
+        elif max_order == 0:
+            counts = np.zeros(1, np.int64)
+        starts = np.repeat(np.cumsum(counts) - counts, counts)
+        added = np.repeat(last, counts) + (np.arange(counts.sum()) - starts).astype(np.int32)
+        grown = np.repeat(rows, counts, axis=0)
+        is_new = added != grown[:, -1] if d > 1 else np.ones(len(added), bool)
+        order = np.repeat(order, counts) + is_new
+        rows = np.concatenate([grown, added[:, None]], axis=1)
+        levels.append(rows)
+    return levels
+
+
+def _stack(levels: list[np.ndarray], width: int) -> np.ndarray:
+    """Rows of several degrees in one array, padded with -1."""
+    out = np.full((sum(map(len, levels)), width), -1, np.int32)
+    start = 0
+    for rows in levels:
+        out[start : start + len(rows), : rows.shape[1]] = rows
+        start += len(rows)
+    return out
+
+
+def _explicit_factors(p: int, degree: int | None, terms: list[Sequence[int]]) -> np.ndarray:
+    if not terms:
+        raise ValueError("terms is empty: list at least one term, such as (0, 0)")
+    rows = set()
+    for term in terms:
+        if isinstance(term, str) or not isinstance(term, Iterable):
+            raise ValueError(f"a term is a tuple of variable indices such as (0, 0, 1), not {term!r}")
+        row = []
+        for v in term:
+            if isinstance(v, bool) or not isinstance(v, int | np.integer) or not 0 <= v < p:
+                raise ValueError(f"term {tuple(term)} names variable {v!r}, but the variables are 0 to {p - 1}")
+            row.append(int(v))
+        if not row:
+            raise ValueError("a term needs at least one variable; the constant is not part of an energy")
+        if degree is not None and len(row) > degree:
+            raise ValueError(f"term {tuple(term)} has degree {len(row)}, above degree={degree}")
+        if tuple(sorted(row)) in rows:
+            raise ValueError(f"term {tuple(term)} is listed twice")
+        rows.add(tuple(sorted(row)))
+    width = max(map(len, rows)) if degree is None else degree
+    ordered = sorted(rows, key=lambda r: (len(r), r))
+    return np.array([r + (-1,) * (width - len(r)) for r in ordered], np.int32)
+
+
+def _runs(degree: int) -> list[tuple[int, int]]:
+    """Where a variable can stand in a sorted term: (first position, power)."""
+    return [(j, length) for length in range(1, degree + 1) for j in range(degree + 1 - length)]
+
+
+def _run_is(factors: np.ndarray, j: int, length: int) -> np.ndarray:
+    """Rows in which one variable fills exactly the positions j … j + length − 1."""
+    v = factors[:, j]
+    here = (v >= 0) & (factors[:, j + length - 1] == v)
+    if j:
+        here &= factors[:, j - 1] != v
+    if j + length < factors.shape[1]:
+        here &= factors[:, j + length] != v
+    return here
+
+
+def _without(factors: np.ndarray, j: int, length: int) -> np.ndarray:
+    """Rows without the positions j … j + length − 1, padded to one column less."""
+    pad = np.full((len(factors), length - 1), -1, np.int32)
+    return np.concatenate([factors[:, :j], factors[:, j + length :], pad], axis=1)
+
+
+def _keys(factors: np.ndarray, p: int, width: int) -> np.ndarray:
+    """One sortable number a row of at most `width` factors: digits in base p + 1, or bytes if too long."""
+    if (p + 1) ** width >= 2**63:
+        padded = np.zeros((len(factors), width), ">u4")
+        padded[:, : factors.shape[1]] = factors + 1
+        return padded.view(f"S{4 * width}")[:, 0]
+    key = np.zeros(len(factors), np.int64)
+    for j in range(width):
+        key *= p + 1
+        if j < factors.shape[1]:
+            key += factors[:, j] + 1
+    return key
+
+
+class _Lookup:
+    """Positions of rows of factors in a list of such rows; -1 for a row that is not in the list."""
+
+    def __init__(self, rows: np.ndarray, p: int, width: int) -> None:
+        self._p, self._width = p, width
+        keys = _keys(rows, p, width)
+        self._order = np.argsort(keys, kind="stable").astype(np.int32)
+        self._keys = keys[self._order]
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        keys = _keys(rows, self._p, self._width)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[at] == keys, self._order[at], np.int32(-1))
+
+
+def _recipes(start: int, stop: int, variables: np.ndarray, parents: np.ndarray, p: int) -> list[Recipe]:
+    """Few slices where the order allows it (x_v times a run of parents), one gather otherwise."""
+    if start == stop:
+        return []
+    dv, dq = np.diff(variables[start:stop]), np.diff(parents[start:stop])
+    kind = np.select([(dq == 1) & (dv == 0), (dq == 1) & (dv == 1), (dq == 0) & (dv == 1)], [1, 2, 3], 0)
+    # a run ends where the kind changes; runs of different kinds must not share a column
+    pieces, first = [], start
+    while first < stop:
+        last = first + 1
+        if last < stop and kind[first - start]:
+            k = kind[first - start]
+            while last < stop and kind[last - 1 - start] == k:
+                last += 1
+        pieces.append((first, last))
+        first = last
+        if len(pieces) > 4 * p + 16:
+            return [Recipe(slice(start, stop), variables[start:stop], parents[start:stop])]
+    recipes = []
+    for first, last in pieces:
+        v, q = int(variables[first]), int(parents[first])
+        n_v = last - first if last - first > 1 and variables[first + 1] != v else 1
+        n_q = last - first if last - first > 1 and parents[first + 1] != q else 1
+        recipes.append(Recipe(slice(first, last), slice(v, v + n_v), slice(q, q + n_q)))
+    return recipes

@@ -1,0 +1,165 @@
+"""θ with its basis: the energy E(x) = Σ_k θ_k x^{α_k}, its gradient, its conditional coefficients.
+
+Variables are rows here, X has shape (p, n): powers and cofactors are then products of contiguous
+rows. Seen from node i,
+
+    E(x) = Σ_{l=1..s} a_l x_i^l + (terms without x_i),      a_l = Σ_{k : x_i^l in k} θ_k · (k without x_i),
+
+so that a = C H with H the cofactors and C the parameters of node i put in their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from .arrays import Array, matmul_into, multiply_into, namespace, on_device, to_host
+from .basis import Index, Local, MonomialBasis
+
+__all__ = [
+    "Coefficients",
+    "cofactor_matrix",
+    "conditional_coefficients",
+    "energy",
+    "gather",
+    "gradient",
+    "local_parameters",
+    "powers",
+    "raw_units",
+    "rows",
+    "scatter",
+    "transpose_product",
+]
+
+
+def rows(A: Array, index: Index) -> Array:
+    """``A[index]`` for a slice (a view) or an index array (a copy)."""
+    if isinstance(index, slice):
+        return A[index, ...]
+    return namespace(A).take(A, on_device(index, A), axis=0)
+
+
+def powers(x: Array, s: int) -> Array:
+    """x, x², …, x^s along a new first axis, each by one multiplication."""
+    xp = namespace(x)
+    out = xp.empty((s, *x.shape), dtype=x.dtype, device=x.device)
+    out[0, ...] = x
+    for l in range(1, s):
+        multiply_into(out[l, ...], out[l - 1, ...], x)
+    return out
+
+
+def cofactor_matrix(basis: MonomialBasis, X: Array) -> Array:
+    """H, shape (m, n): every cofactor of the basis at every sample; X has shape (p, n)."""
+    xp = namespace(X)
+    H = xp.empty((len(basis.cofactors), X.shape[1]), dtype=X.dtype, device=X.device)
+    H[:1, :] = 1.0
+    for columns, variables, parents in basis.recipes:
+        multiply_into(H[columns, :], rows(X, variables), rows(H, parents))
+    return H
+
+
+def local_parameters(basis: MonomialBasis, theta: np.ndarray, nodes: Sequence[int]) -> list[np.ndarray]:
+    """The parameters of the terms of each node, in the order of `basis.local`."""
+    return [theta[basis.local(i).terms] for i in nodes]
+
+
+class Coefficients(NamedTuple):
+    """C: the parameters of q nodes in the places of their cofactors.
+
+    A term with x_i^l has a cofactor of degree ≤ s − l. So the first power needs every cofactor,
+    first: (q, m), and the higher ones only those of degree ≤ s − 2, higher: (s − 1, q, m₂).
+    """
+
+    first: Array
+    higher: Array
+
+
+def scatter(basis: MonomialBasis, nodes: Sequence[int], thetas: Sequence[np.ndarray], like: Array) -> Coefficients:
+    """Local parameters of several nodes as coefficients of their cofactors, on the device of `like`."""
+    s, q = basis.degree, len(nodes)
+    first = np.zeros((q, len(basis.cofactors)))
+    higher = np.zeros((s - 1, q, int(basis.cofactor_ends[max(s - 2, 0)])))
+    for j, (i, theta) in enumerate(zip(nodes, thetas, strict=True)):
+        local = basis.local(i)
+        for l, (start, stop) in enumerate(pairwise(local.ends)):
+            target = higher[l - 1, j] if l else first[j]
+            target[local.cofactors[start:stop]] = theta[start:stop]
+    return Coefficients(on_device(first, like), on_device(higher, like))
+
+
+def gather(local: Local, j: int, C: Coefficients) -> np.ndarray:
+    """The parameters of one node, the j-th of C, on the host: the opposite of `scatter`."""
+    theta = np.empty(len(local.terms))
+    for l, (start, stop) in enumerate(pairwise(local.ends)):
+        source = C.higher[l - 1, j, :] if l else C.first[j, :]
+        theta[start:stop] = to_host(source)[local.cofactors[start:stop]]
+    return theta
+
+
+def conditional_coefficients(C: Coefficients, H: Array) -> Array:
+    """a = C H, shape (s, q, n): the coefficient of x_i^l at every sample."""
+    xp = namespace(H)
+    higher, q, m = C.higher.shape
+    a = xp.empty((higher + 1, q, H.shape[1]), dtype=H.dtype, device=H.device)
+    matmul_into(a[0, :, :], C.first, H)
+    if higher:
+        rest = xp.reshape(a[1:, :, :], (higher * q, H.shape[1]))
+        matmul_into(rest, xp.reshape(C.higher, (higher * q, m)), H[:m, :])
+    return a
+
+
+def transpose_product(v: Array, C: Coefficients, H: Array) -> Coefficients:
+    """v Hᵀ for v of shape (s, q, n), in the shape of C: how derivatives by a become those by θ."""
+    xp = namespace(H)
+    higher, q, m = C.higher.shape
+    first = v[0, :, :] @ xp.matrix_transpose(H)
+    rest = xp.reshape(v[1:, :, :], (higher * q, H.shape[1])) @ xp.matrix_transpose(H[:m, :])
+    return Coefficients(first, xp.reshape(rest, (higher, q, m)))
+
+
+def energy(basis: MonomialBasis, theta: np.ndarray, X: Array) -> Array:
+    """E(x) at every sample, shape (n,); X has shape (p, n). Each term counts at its first variable."""
+    nodes = range(basis.n_variables)
+    first = [np.where(basis.factors[basis.local(i).terms, 0] == i, theta[basis.local(i).terms], 0.0) for i in nodes]
+    a = conditional_coefficients(scatter(basis, nodes, first, X), cofactor_matrix(basis, X))
+    a *= powers(X, basis.degree)
+    return namespace(X).sum(a, axis=(0, 1))
+
+
+def gradient(basis: MonomialBasis, theta: np.ndarray, X: Array) -> Array:
+    """∂E/∂x_i = Σ_l l a_l x_i^{l−1} for every variable and sample, shape (p, n)."""
+    nodes = range(basis.n_variables)
+    C = scatter(basis, nodes, local_parameters(basis, theta, nodes), X)
+    a = conditional_coefficients(C, cofactor_matrix(basis, X))
+    value, x_power = a[0, ...], X
+    for l in range(2, basis.degree + 1):
+        value = value + l * a[l - 1, ...] * x_power
+        x_power = x_power * X
+    return value
+
+
+def raw_units(basis: MonomialBasis, theta: np.ndarray, location: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """θ of the same energy (up to a constant) written in x, where `theta` belongs to y = (x − c)/d.
+
+    Π_j (x_j − c_j) = Σ over subsets of the factors kept, Π kept x · Π dropped (−c); the basis must be
+    closed under translation where c ≠ 0.
+    """
+    # factors are padded with -1, which picks the 1 appended last
+    theta = theta / np.append(scale, 1.0)[basis.factors].prod(axis=1)
+    if not np.any(location):
+        return theta
+    shifted = theta.copy()
+    for d in range(2, basis.degree + 1):
+        terms = np.flatnonzero((basis.degrees == d) & (theta != 0))
+        factors = basis.factors[terms, :d]
+        for n_kept in range(1, d):
+            for kept in combinations(range(d), n_kept):
+                dropped = np.setdiff1d(np.arange(d), kept)
+                factor = theta[terms] * np.prod(-location[factors[:, dropped]], axis=1)
+                to = basis.positions(factors[:, list(kept)])
+                shifted += np.bincount(to, weights=factor, minlength=len(theta))
+    return shifted

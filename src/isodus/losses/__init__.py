@@ -1,0 +1,36 @@
+"""Losses, pointwise in (a, x): a the conditional coefficients of a node, x its own value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..arrays import Array
+
+__all__ = ["Loss", "Pointwise"]
+
+
+class Pointwise(NamedTuple):
+    """A loss at q nodes and n samples, all of it times exp(−shift).
+
+    shift: (q,); value: (q, n); slope: ∂ℓ/∂a_l, (s, q, n); factors: a list of (s, q, n) arrays f_r such
+    that ∂²ℓ/∂a_l∂a_k = Σ_r f_rl f_rk.
+    """
+
+    shift: Array
+    value: Array
+    slope: Array
+    factors: list[Array]
+
+
+class Loss(Protocol):
+    """What the objective needs of a loss."""
+
+    @property
+    def link(self) -> str:
+        """How sums become an objective: "log" or "plain" (the logarithm of the average or the average)."""
+
+    def at(self, nodes: np.ndarray, like: Array) -> Callable[[Array, Array], Pointwise]:
+        """The loss of `nodes` as a function of a, (s, q, n), which may be overwritten, and x, (q, n)."""

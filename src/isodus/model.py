@@ -1,0 +1,340 @@
+"""PolynomialModel: what a user holds, an energy with its names and units."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from . import energy as _energy
+from . import io, sampling, univariate
+from ._version import __version__
+from .arrays import Array, namespace, on_device, transposed
+from .basis import MonomialBasis
+from .sampling.gaussian import precision_matrix
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = ["PolynomialModel", "term_name"]
+
+Term = tuple[int, ...]
+Units = Literal["raw", "standardized"]
+
+FORMAT = "isodus-model"
+FORMAT_VERSION = 1
+_BLOCK_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialModel:
+    """A density μ(x) ∝ exp(−E(x)) with a polynomial energy E(x) = Σ_k θ_k y^{α_k}, y = (x − location)/scale.
+
+    Estimators make models (``est.model_``); `from_dict` makes one from known parameters, `load` from a
+    file. A model does not change. The energy is kept and evaluated in the standardised variables y:
+    written out in x it would cancel badly where the mean is large beside the spread.
+
+    Parameters
+    ----------
+    basis : MonomialBasis
+        The terms.
+    theta : array of shape (n_terms,)
+        Parameters in standardised variables, in the order of the basis.
+    location, scale : arrays of shape (n_variables,)
+        Units of the standardised variables; zeros and ones by default.
+    names : sequence of str, optional
+        Names of the variables; x0, x1, … by default.
+    n_samples : float, optional
+        How many samples (the sum of the weights) it was learned from.
+    settings : mapping, optional
+        How it was learned: plain values only, they go into the file.
+
+    Examples
+    --------
+    >>> from isodus import PolynomialModel
+    >>> model = PolynomialModel.from_dict({(0, 0): 1.0, (0, 1): 0.5, (1, 1): 1.0}, names=["a", "b"])
+    >>> model
+    PolynomialModel: 2 variables (a, b), 3 terms up to degree 2
+    >>> model.to_dict()
+    {(0, 0): 1.0, (0, 1): 0.5, (1, 1): 1.0}
+    >>> model.energy([[1.0, 2.0]])
+    array([6.])
+    """
+
+    basis: MonomialBasis
+    theta: np.ndarray
+    location: np.ndarray = None  # type: ignore[assignment]
+    scale: np.ndarray = None  # type: ignore[assignment]
+    names: tuple[str, ...] = None  # type: ignore[assignment]
+    n_samples: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        p = self.basis.n_variables
+        put = lambda name, value: object.__setattr__(self, name, value)
+        put("theta", _vector(self.theta, len(self.basis), "theta"))
+        put("location", _vector(np.zeros(p) if self.location is None else self.location, p, "location"))
+        put("scale", _vector(np.ones(p) if self.scale is None else self.scale, p, "scale"))
+        put("names", _names(self.names, p))
+        put("settings", MappingProxyType(dict(self.settings)))
+        if np.any(self.scale <= 0):
+            raise ValueError("scale must be positive")
+        if np.any(self.location) and not self.basis.closed_under_translation:
+            raise ValueError("a location other than zero needs a basis that is closed under translation")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.basis, self.theta, self.location, self.scale, self.names, self.n_samples)
+        return type(self), (*parts, dict(self.settings))
+
+    @classmethod
+    def from_dict(
+        cls,
+        theta: Mapping[Term, float],
+        *,
+        names: Sequence[str] | None = None,
+        n_variables: int | None = None,
+    ) -> PolynomialModel:
+        """A model with known parameters: index tuples to values, ``{(0, 0): 1.0, (0, 0, 1): 0.05}``."""
+        if not theta:
+            raise ValueError("theta is empty: give at least one term, such as {(0, 0): 1.0}")
+        p = n_variables or (len(names) if names is not None else 1 + max(max(term) for term in theta if term))
+        basis = MonomialBasis(p, terms=theta)
+        values = {tuple(sorted(term)): value for term, value in theta.items()}
+        return cls(basis, np.array([values[term] for term in basis.terms]), names=_names(names, p))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.names[:4]) + (", …" if len(self.names) > 4 else "")
+        return (
+            f"PolynomialModel: {len(self.names)} variables ({shown}), "
+            f"{len(self.basis)} terms up to degree {self.basis.degree}"
+        )
+
+    # parameters
+
+    def to_dict(self, units: Units = "raw") -> dict[Term, float]:
+        """θ by index tuple: in the units of X ("raw"), or in y = (x − location)/scale ("standardized")."""
+        return dict(zip(self.basis.terms, self._parameters(units).tolist(), strict=True))
+
+    def to_frame(self, units: Units = "raw") -> pd.DataFrame:
+        """A row a term: its name, degree, order (number of variables) and θ."""
+        return pd.DataFrame(
+            {
+                "term": [self.term_name(term) for term in self.basis.terms],
+                "degree": self.basis.degrees.astype(np.int64),
+                "order": self.basis.orders,
+                "theta": self._parameters(units),
+            }
+        )
+
+    def precision(self) -> np.ndarray:
+        """The precision matrix of a model of degree 2; θ_(i,i) multiplies x_i², so its diagonal is 2θ_(i,i)."""
+        if self.basis.degree > 2:
+            raise ValueError(
+                f"a model of degree {self.basis.degree} has no precision matrix; fit with degree=2 for a Gaussian"
+            )
+        return precision_matrix(self.basis, self._parameters("raw"))
+
+    def term_name(self, term: Term) -> str:
+        """A term in words: (0, 0, 1) is ``x0^2*x1``."""
+        return term_name(term, self.names)
+
+    def _parameters(self, units: Units) -> np.ndarray:
+        if units == "standardized":
+            return self.theta
+        if units != "raw":
+            raise ValueError(f'units must be "raw" or "standardized", not {units!r}')
+        return _energy.raw_units(self.basis, self.theta, self.location, self.scale)
+
+    # structure
+
+    def hyperedges(self) -> dict[tuple[str, ...], float]:
+        """Sets of interacting variables by name, with the root of the sum of squares of their terms' θ.
+
+        In standardised variables, where terms of different degree can be compared.
+        """
+        squares: dict[tuple[str, ...], float] = {}
+        for term, value in zip(self.basis.terms, self.theta.tolist(), strict=True):
+            variables = tuple(self.names[v] for v in sorted(set(term)))
+            if len(variables) > 1 and value != 0:
+                squares[variables] = squares.get(variables, 0.0) + value * value
+        return {variables: float(np.sqrt(square)) for variables, square in squares.items()}
+
+    def graph(self) -> networkx.Graph:
+        """Variables that share a term, as a networkx graph; "weight" as in `hyperedges`, over shared terms."""
+        import networkx
+
+        graph = networkx.Graph()
+        graph.add_nodes_from(self.names)
+        for variables, weight in self.hyperedges().items():
+            for k, a in enumerate(variables):
+                for b in variables[k + 1 :]:
+                    before = graph.edges[a, b]["weight"] if graph.has_edge(a, b) else 0.0
+                    graph.add_edge(a, b, weight=float(np.hypot(before, weight)))
+        return graph
+
+    def summary(self, n_terms: int = 10) -> str:
+        """What the model says, in a few lines to read."""
+        learned = "" if self.n_samples is None else f", learned from {self.n_samples:,g} samples"
+        order = np.argsort(-np.abs(np.where(self.basis.orders > 1, self.theta, 0.0)))[:n_terms]
+        order = order[(self.basis.orders[order] > 1) & (self.theta[order] != 0)]
+        raw = self._parameters("raw")
+        names = [self.term_name(self.basis.terms[k]) for k in order]
+        width = max(map(len, names), default=0)
+        lines = [f"{self!r}{learned}"]
+        if self.settings:
+            lines.append("settings: " + ", ".join(f"{k}={v}" for k, v in self.settings.items()))
+        if len(order):
+            lines.append(f"strongest interactions, by standardised size (of {np.sum(self.basis.orders > 1)}):")
+            lines += [
+                f"  {name:<{width}}  standardised {self.theta[k]:+.4g}, in the units of the data {raw[k]:+.4g}"
+                for name, k in zip(names, order, strict=True)
+            ]
+        else:
+            lines.append("no variables interact")
+        return "\n".join(lines)
+
+    # functions of x
+
+    def energy(self, X: Array) -> Array:
+        """E(x) at every row of X, up to a constant: zero at x = location. The density is exp(−E)/Z."""
+        return self._by_block(X, lambda Y: _energy.energy(self.basis, self.theta, Y)[None, :])[:, 0]
+
+    def score_function(self, X: Array) -> Array:
+        """Gradient of the log density, −∂E/∂x, at every row of X; shape (n, p)."""
+        factor = -1 / self.scale[:, None]
+        return self._by_block(X, lambda Y: _energy.gradient(self.basis, self.theta, Y) * on_device(factor, Y))
+
+    def conditional_coefficients(self, i: int, X: Array) -> Array:
+        """a_1 … a_s with P(x_i | rest) ∝ exp(−Σ_l a_l y_i^l) at every row of X, shape (n, s)."""
+        nodes = [range(self.basis.n_variables)[i]]
+        local = _energy.local_parameters(self.basis, self.theta, nodes)
+
+        def block(Y: Array) -> Array:
+            C = _energy.scatter(self.basis, nodes, local, Y)
+            H = _energy.cofactor_matrix(self.basis, Y)
+            return _energy.conditional_coefficients(C, H)[:, 0, :]
+
+        return self._by_block(X, block)
+
+    def conditional_log_density(self, X: Array) -> Array:
+        """log P(x_i | rest) of every variable at every row of X, shape (n, p); −inf where it does not exist."""
+        return self._by_block(X, self._conditional_log_density)
+
+    def _conditional_log_density(self, Y: Array) -> Array:
+        xp = namespace(Y)
+        nodes = range(self.basis.n_variables)
+        C = _energy.scatter(self.basis, nodes, _energy.local_parameters(self.basis, self.theta, nodes), Y)
+        a = _energy.conditional_coefficients(C, _energy.cofactor_matrix(self.basis, Y))
+        log_z = xp.stack([univariate.integrate(a[:, i, :]).log_z for i in nodes])
+        a *= _energy.powers(Y, self.basis.degree)
+        return -xp.sum(a, axis=0) - log_z - on_device(np.log(self.scale)[:, None], Y)
+
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> np.ndarray:
+        """n independent samples, shape (n, p): exact.
+
+        Gaussian models of any size, and models whose interacting variables come in groups of at most two.
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ValueError(f"n must be a positive integer, not {n!r}")
+        Y = sampling.draw(self.basis, self.theta, int(n), np.random.default_rng(rng))
+        return self.location + self.scale * Y
+
+    def _by_block(self, X: Array, function: Any) -> Array:
+        """function of standardised variables (p, b), returning (k, b), for all rows of X, as (n, k)."""
+        X = np.asarray(X, dtype=np.float64) if isinstance(X, list | tuple | pd.DataFrame) else X
+        if X.ndim != 2 or X.shape[1] != self.basis.n_variables:
+            raise ValueError(
+                f"X has shape {tuple(X.shape)}, the model has {self.basis.n_variables} variables: "
+                f"{', '.join(self.names[:8])}{', …' if len(self.names) > 8 else ''}"
+            )
+        xp = namespace(X)
+        location, scale = on_device(self.location[:, None], X), on_device(self.scale[:, None], X)
+        width = len(self.basis.cofactors) + 3 * self.basis.degree * self.basis.n_variables
+        rows = max(_BLOCK_BYTES // (8 * width), 1)
+        parts = [
+            xp.matrix_transpose(function((transposed(X[start : min(start + rows, X.shape[0]), :]) - location) / scale))
+            for start in range(0, max(X.shape[0], 1), rows)
+        ]
+        return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+    # files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as JSON; an existing file is replaced only by a complete one."""
+        content = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "written_by": f"isodus {__version__}",
+            "names": list(self.names),
+            "location": self.location.tolist(),
+            "scale": self.scale.tolist(),
+            "terms": [list(term) for term in self.basis.terms],
+            "theta": self.theta.tolist(),
+            "n_samples": self.n_samples,
+            "settings": dict(self.settings),
+        }
+        io.write_text(path, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PolynomialModel:
+        """Read a model that `save` wrote."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"{path} is no isodus model: it is not JSON ({error})") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(f'{path} is no isodus model: it lacks "format": "{FORMAT}"')
+        if content.get("version") != FORMAT_VERSION:
+            raise ValueError(
+                f"{path} has model format version {content.get('version')!r}; this is isodus {__version__}, which "
+                f"reads version {FORMAT_VERSION}. Use the isodus that wrote it ({content.get('written_by', 'unknown')})"
+            )
+        wanted = ("names", "location", "scale", "terms", "theta", "n_samples", "settings")
+        missing = [name for name in wanted if name not in content]
+        if missing:
+            raise ValueError(f"{path} is incomplete: {', '.join(missing)} missing")
+        try:
+            basis = MonomialBasis(len(content["names"]), terms=content["terms"])
+            if basis.terms != [tuple(term) for term in content["terms"]]:
+                raise ValueError("its terms are not in graded order")
+            return cls(
+                basis,
+                *(content[name] for name in ("theta", "location", "scale", "names", "n_samples", "settings")),
+            )
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def term_name(term: Term, names: Sequence[str]) -> str:
+    """A term in words: (0, 0, 1) is ``x0^2*x1``."""
+    powers = {v: term.count(v) for v in sorted(set(term))}
+    return "*".join(names[v] + (f"^{power}" if power > 1 else "") for v, power in powers.items())
+
+
+def _vector(values: Iterable[float], length: int, name: str) -> np.ndarray:
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (length,):
+        raise ValueError(f"{name} has shape {array.shape}, it should have {length} values")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} holds a value that is not finite, at position {np.argmin(np.isfinite(array))}")
+    array.flags.writeable = False
+    return array
+
+
+def _names(names: Sequence[str] | None, p: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"x{i}" for i in range(p))
+    names = tuple(map(str, names))
+    if len(names) != p:
+        raise ValueError(f"{len(names)} names for {p} variables: {', '.join(names[:8])}")
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < p else []
+    if twice:
+        raise ValueError(f"names must differ; more than one variable is called {', '.join(twice)}")
+    return names

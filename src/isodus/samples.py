@@ -1,0 +1,110 @@
+"""Where blocks of samples come from, and how sums over them are formed.
+
+A source of samples gives sums of a function over blocks; how the blocks are visited, in threads here,
+is its own affair. Blocks are handed out in standardised variables, a variable a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, namespace, on_device, to_host, transposed
+
+__all__ = ["ArraySamples", "standardisation"]
+
+_ROWS_FOR_UNITS = 1 << 17
+_MOST_TASKS = 128  # fixed, so that sums are formed in the same order whatever the number of threads
+
+
+class ArraySamples:
+    """Samples in memory, X of shape (n, p), with repetition counts, seen as y = (x − location)/scale."""
+
+    def __init__(
+        self,
+        X: Array,
+        weight: Array | None,
+        location: np.ndarray,
+        scale: np.ndarray,
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
+        self.X, self.weight = X, weight
+        self.location, self.scale = location, scale
+        self.n_rows, self.n_variables = X.shape
+        self._pool = pool
+        self._shift = on_device(location[:, None], X) if np.any(location) else None
+        self._factor = on_device(1.0 / scale[:, None], X) if np.any(scale != 1) else None
+
+    def block(self, start: int, stop: int) -> tuple[Array, Array | None]:
+        """Rows start … stop − 1 as standardised variables, shape (p, stop − start), and their counts."""
+        Y = transposed(self.X[start:stop, :])
+        if self._shift is not None:
+            Y -= self._shift
+        if self._factor is not None:
+            Y *= self._factor
+        return Y, None if self.weight is None else self.weight[start:stop]
+
+    def sum(self, function: Callable[[Array, Array | None], Any], rows: int) -> Any:
+        """Σ over blocks of at most `rows` samples of function(Y, counts), whose values can be added."""
+        starts = range(0, self.n_rows, rows)
+        per_task = -(-len(starts) // _MOST_TASKS)
+
+        def one(start: int) -> Any:
+            return function(*self.block(start, min(start + rows, self.n_rows)))
+
+        def task(first: int) -> Any:
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows shows in the sum
+                return reduce(add, map(one, starts[first : first + per_task]))
+
+        firsts = range(0, len(starts), per_task)
+        return reduce(add, (self._pool.map if self._pool and len(firsts) > 1 else map)(task, firsts))
+
+    def subsample(self, n_rows: int, rng: np.random.Generator) -> ArraySamples:
+        """One row at random out of each of n_rows equal stretches: spread over the data, without a period."""
+        edges = np.linspace(0, self.n_rows, n_rows + 1)
+        at = on_device((edges[:-1] + rng.random(n_rows) * np.diff(edges)).astype(np.int64), self.X)
+        xp = namespace(self.X)
+        weight = None if self.weight is None else xp.take(self.weight, at)
+        return ArraySamples(xp.take(self.X, at, axis=0), weight, self.location, self.scale, self._pool)
+
+
+def standardisation(
+    X: Array, weight: Array | None, names: Sequence[str], rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """A robust location and scale of every variable: the median, and the interquartile range / 1.349.
+
+    From at most _ROWS_FOR_UNITS rows, spread over the data. Where half of the values are equal the standard
+    deviation stands in; a column without any variation is an error.
+    """
+    xp = namespace(X)
+    constant = np.flatnonzero(to_host(xp.max(X, axis=0) == xp.min(X, axis=0)))
+    if len(constant):
+        raise ValueError(
+            f"columns without variation: {', '.join(names[i] for i in constant[:8])}. They have no density; drop them"
+        )
+    if X.shape[0] > _ROWS_FOR_UNITS:
+        part = ArraySamples(X, weight, np.zeros(X.shape[1]), np.ones(X.shape[1]))
+        part = part.subsample(_ROWS_FOR_UNITS, rng)
+        X, weight = part.X, part.weight
+    values = to_host(X)
+    count = np.ones(len(values)) if weight is None else to_host(weight)
+    location, scale = np.empty(values.shape[1]), np.empty(values.shape[1])
+    for i in range(values.shape[1]):
+        order = np.argsort(values[:, i], kind="stable")
+        cumulative = np.cumsum(count[order])
+        at = np.searchsorted(cumulative, np.array([0.25, 0.5, 0.75]) * cumulative[-1])
+        low, location[i], high = values[order[np.minimum(at, len(order) - 1)], i]
+        scale[i] = (high - low) / 1.349
+        if not scale[i] > 0:
+            deviation = values[:, i] - location[i]
+            scale[i] = np.sqrt(np.average(deviation * deviation, weights=count))
+        if not scale[i] > 0:
+            raise ValueError(
+                f"nearly all values of {names[i]} are equal: it has no density; drop it, or weigh its samples"
+            )
+    return location, scale

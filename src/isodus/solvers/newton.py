@@ -1,0 +1,168 @@
+"""Damped Newton for several independent convex problems in lockstep.
+
+Each round evaluates every unfinished problem once, at its own trial point, so that one pass over the
+data serves them all. A problem is a state; `propose` and `receive` move it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+__all__ = ["Evaluation", "Problem", "ladder", "minimize"]
+
+_ARMIJO = 1e-4
+_ROUNDING = 1e-12  # relative change of a value that a sum over samples cannot resolve
+
+
+class Evaluation(Protocol):
+    """What a solver is told about a point; the Hessian only where it asked for it."""
+
+    @property
+    def value(self) -> float: ...  # noqa: D102
+    @property
+    def gradient(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def hessian(self) -> np.ndarray | None: ...  # noqa: D102
+
+
+Evaluate = Callable[[list[int], list[np.ndarray], list[bool]], Sequence[Evaluation]]
+"""evaluate(which, points, hessians): several problems at once, each at its own point."""
+
+
+@dataclass
+class Problem:
+    """The state of one minimisation.
+
+    status: "running", "converged", "iteration limit", "singular" or "non-finite". decrement:
+    √(gᵀA⁻¹g), the length of the Newton step in the problem's own metric, which no change of units
+    touches; tolerances are on it. evaluation: at the last accepted point, one step before `theta` when
+    converged. rate: by how much a step with the present Hessian kept would shorten the next.
+    """
+
+    theta: np.ndarray
+    status: str = "running"
+    n_iter: int = 0
+    decrement: float = np.inf
+    evaluation: Evaluation | None = None
+    solve: Callable[[np.ndarray], np.ndarray] | None = None
+    step: np.ndarray | None = None
+    length: float = 0.0
+    rate: float = np.inf
+    wants_hessian: bool = True
+
+    def trial(self) -> np.ndarray:
+        """Where the problem wants to be evaluated."""
+        return self.theta if self.step is None else self.theta + self.length * self.step
+
+    def receive(self, at_trial: Evaluation, tol: float) -> None:
+        """Accept the trial point or shorten the step; look for convergence; prepare the next step."""
+        self.n_iter += 1
+        if self.evaluation is not None and not self._is_descent(at_trial):
+            self.wants_hessian = True
+            return
+        if not np.isfinite(at_trial.value):
+            self.status = "non-finite"
+            return
+        fresh = at_trial.hessian is not None
+        newton = self.evaluation is not None and self.evaluation.hessian is not None and self.length == 1.0
+        before = self.decrement if newton else np.inf
+        self.theta, self.evaluation = self.trial(), at_trial
+        if at_trial.hessian is not None:
+            self.solve = inverse(at_trial.hessian)
+        if self.solve is None:
+            self.status = "singular"
+            return
+        self.step, self.length = -self.solve(at_trial.gradient), 1.0
+        self.decrement = float(np.sqrt(max(-at_trial.gradient @ self.step, 0.0)))
+        self._look_ahead(before, fresh, tol)
+
+    def _look_ahead(self, before: float, fresh: bool, tol: float) -> None:
+        """Finish, or choose what to ask for next, by the decrements that are to be expected.
+
+        In Newton's quadratic phase, λ' ≈ cλ², and with the Hessian kept, λ' ≈ 2cλ₀ λ with λ₀ the
+        decrement where it was computed: both are known before they are measured.
+        """
+        if fresh:
+            c = max(self.decrement / before**2, 1.0) if before < 1 else np.inf
+            self.rate = 2 * c * self.decrement
+        ahead = self.rate * self.decrement
+        if self.decrement <= tol or ahead <= tol:
+            self.theta, self.status = self.trial(), "converged"
+        self.wants_hessian = not (fresh and self.rate * ahead <= tol)
+
+    def _is_descent(self, at_trial: Evaluation) -> bool:
+        assert self.evaluation is not None
+        assert self.step is not None
+        slope = float(self.evaluation.gradient @ self.step)
+        change = at_trial.value - self.evaluation.value
+        if np.isfinite(change) and change <= _ARMIJO * self.length * slope:
+            return True
+        # where values agree to rounding the slope along the step decides
+        if abs(change) <= _ROUNDING * max(1.0, abs(self.evaluation.value)):
+            if abs(float(at_trial.gradient @ self.step)) <= 0.9 * abs(slope):
+                return True
+            self.status = "converged" if self.decrement < 1e-6 else "iteration limit"
+            return False
+        if np.isfinite(change):
+            best = -0.5 * slope * self.length / (change / self.length - slope)
+            self.length = float(np.clip(best, 0.1 * self.length, 0.5 * self.length))
+        else:
+            self.length *= 0.1
+        if self.length < 1e-12:
+            self.status = "iteration limit"
+        return False
+
+
+def inverse(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+    """v ↦ A⁻¹v through Cholesky of A scaled to a unit diagonal; None where A is singular to rounding."""
+    diagonal = np.diagonal(hessian)
+    if not np.all(diagonal > 0):
+        return None
+    scale = 1 / np.sqrt(diagonal)
+    try:
+        factor = cho_factor(hessian * scale * scale[:, None], lower=True, check_finite=False)
+    except LinAlgError:
+        return None
+    return lambda v: scale * cho_solve(factor, scale * v, check_finite=False)
+
+
+def ladder(rungs: Sequence[tuple[Evaluate, float]], starts: Sequence[np.ndarray], *, max_iter: int) -> list[Problem]:
+    """Minimise on growing samples, each rung an (evaluate, tol), starting where the one before ended.
+
+    A small sample may have no minimiser where the whole has one: what has not converged on a lower
+    rung starts the next one afresh.
+    """
+    at = list(starts)
+    problems: list[Problem] = []
+    for evaluate, tol in rungs:
+        problems = minimize(evaluate, at, tol=tol, max_iter=max_iter)
+        at = [p.theta if p.status == "converged" else start for p, start in zip(problems, starts, strict=True)]
+    return problems
+
+
+def minimize(
+    evaluate: Evaluate,
+    starts: Sequence[np.ndarray],
+    *,
+    tol: float,
+    max_iter: int,
+) -> list[Problem]:
+    """Minimise len(starts) problems; evaluate(which, points, hessians) evaluates several of them at once."""
+    problems = [Problem(np.array(start)) for start in starts]
+    for _ in range(max_iter):
+        running = [j for j, problem in enumerate(problems) if problem.status == "running"]
+        if not running:
+            break
+        at = [problems[j] for j in running]
+        results = evaluate(running, [p.trial() for p in at], [p.wants_hessian for p in at])
+        for problem, result in zip(at, results, strict=True):
+            problem.receive(result, tol)
+    for problem in problems:
+        if problem.status == "running":
+            problem.status = "iteration limit"
+    return problems

@@ -1,0 +1,138 @@
+"""What is checked at the door: samples, weights, parameters. Errors name columns, rows and remedies."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import array_api_compat
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from .arrays import Array, namespace, to_host
+
+__all__ = ["check_samples", "check_weight", "one_of", "per_variable", "positive_number"]
+
+
+def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple[Array, list[str]]:
+    """X as a finite floating array of shape (n, p), and the names of its columns.
+
+    NumPy input and what becomes NumPy goes through scikit-learn's own check; arrays of other libraries
+    stay where they are.
+    """
+    if isinstance(X, pd.DataFrame):
+        _check_columns(X)
+    if array_api_compat.is_array_api_obj(X) and not isinstance(X, np.ndarray):
+        X = _check_foreign(estimator, X, reset)
+    else:
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", [])] or [f"x{i}" for i in range(X.shape[1])]
+    _check_finite(X, names)
+    return X, names
+
+
+def _check_columns(X: pd.DataFrame) -> None:
+    twice = X.columns[X.columns.duplicated()].unique()
+    if len(twice):
+        raise ValueError(f"duplicate column names: {', '.join(map(repr, twice))}. Rename or drop them")
+    words = [name for name, kind in X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+    if words:
+        raise ValueError(
+            f"columns that are not numeric: {', '.join(map(repr, words))}. Drop them, or convert them to numbers"
+        )
+
+
+def _check_foreign(estimator: Any, X: Array, reset: bool) -> Array:
+    xp = namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, samples and variables, not {X.ndim}")
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+        if X.shape[0] < 2:
+            raise ValueError(f"Found array with n_samples = {X.shape[0]}; a minimum of 2 is required")
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"X has {X.shape[1]} features, expecting {estimator.n_features_in_}")
+    return xp.astype(X, xp.float64)
+
+
+def _check_finite(X: Array, names: Sequence[str]) -> None:
+    xp = namespace(X)
+    # a finite sum of squares shows that all is well without an array of flags; huge values get a second look
+    with np.errstate(over="ignore", invalid="ignore"):
+        if bool(xp.isfinite(xp.sum(X))):
+            return
+    bad = ~xp.isfinite(X)
+    columns = np.flatnonzero(to_host(xp.any(bad, axis=0)))
+    if not len(columns):
+        return
+    rows = [int(np.argmax(to_host(bad[:, int(i)]))) for i in columns[:5]]
+    where = ", ".join(f"{names[int(i)]} (first in row {r})" for i, r in zip(columns, rows, strict=False))
+    more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
+    raise ValueError(f"Input contains NaN or infinity: {where}{more}. Drop those rows or fill in the values")
+
+
+def check_weight(weight: Any, X: Array) -> tuple[Array | None, float]:
+    """Repetition counts as an array beside X, or None, and their sum."""
+    n = X.shape[0]
+    if weight is None:
+        return None, float(n)
+    host = np.asarray(to_host(weight) if array_api_compat.is_array_api_obj(weight) else weight)
+    if host.shape != (n,):
+        raise ValueError(f"sample_weight has shape {host.shape}, X has {n} rows: it must have one weight a row")
+    host = host.astype(np.float64)
+    bad = np.flatnonzero(~(np.isfinite(host) & (host >= 0)))
+    if len(bad):
+        raise ValueError(f"sample_weight is negative or not finite at row {bad[0]}: {host[bad[0]]}")
+    total = float(host.sum())
+    if total == 0:
+        raise ValueError("sample_weight is zero everywhere: no sample is left")
+    if np.count_nonzero(host) < 2:
+        raise ValueError("sample_weight leaves n_samples = 1; at least 2 are needed")
+    if total < 0.5 * np.count_nonzero(host):
+        warnings.warn(
+            f"sample_weight sums to {total:.4g} for {n} rows. Weights count repetitions, so this says that there are "
+            f"only {total:.4g} samples; if they are relative weights, multiply them to sum to the number of samples",
+            UserWarning,
+            stacklevel=3,
+        )
+    if isinstance(X, np.ndarray):
+        return host, total
+    return namespace(X).asarray(host, dtype=X.dtype, device=array_api_compat.device(X)), total
+
+
+def positive_number(value: Any, name: str) -> float:
+    """A finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
+        raise ValueError(f"{name} must be a positive number, not {value!r}")
+    return float(value)
+
+
+def per_variable(value: Any, names: Sequence[str], name: str) -> np.ndarray:
+    """A positive number for all variables, or one each, as an array of shape (p,)."""
+    p = len(names)
+    if isinstance(value, Real) or not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+        return np.full(p, positive_number(value, name))
+    values = np.asarray(value, dtype=np.float64)
+    if values.shape != (p,):
+        raise ValueError(f"{name} has shape {values.shape}: it must be one number, or one for each of {p} variables")
+    bad = np.flatnonzero(~((values > 0) & np.isfinite(values)))
+    if len(bad):
+        raise ValueError(f"{name} must be positive, but is {values[bad[0]]} for {names[bad[0]]}")
+    return values
+
+
+def one_of(value: Any, options: Sequence[str], name: str) -> None:
+    """One of several words."""
+    if value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}")

@@ -1,0 +1,45 @@
+"""Tables that contract tests loop over."""
+
+import array_api_strict
+import numpy as np
+
+from isodus import MonomialBasis
+from isodus.losses.screening import Screening
+
+NAMESPACES = {"numpy": np.asarray, "array_api_strict": array_api_strict.asarray}
+
+BASES = {
+    "gaussian": MonomialBasis(3, 2),
+    "quartic pairs": MonomialBasis(3, 4, max_order=2),
+    "quartic, no linear terms": MonomialBasis(2, 4, min_degree=2),
+    "all four-body terms": MonomialBasis(4, 4),
+    "three-body": MonomialBasis(4, 4, max_order=3),
+    "self terms": MonomialBasis(2, 4, max_order=1),
+    "one variable, sextic": MonomialBasis(1, 6),
+    "listed": MonomialBasis(3, terms=[(0, 0), (1, 1), (2, 2), (0, 1, 2), (0, 0, 0, 0), (1, 1, 2, 2)]),
+}
+
+
+def screening(basis, nu=0.7, delta=2.0, centre=0.0, link="log"):
+    p = basis.n_variables
+    spread = 1 + 0.1 * np.arange(p)  # a value of its own for every variable
+    return Screening.of_degree(basis.degree, nu * spread, delta * np.ones(p), centre * spread, link)
+
+
+# a loss: one row here
+LOSSES = {
+    "screening, log": lambda basis: screening(basis),
+    "screening, plain": lambda basis: screening(basis, link="plain"),
+    "screening, odd power": lambda basis: screening(basis, delta=1.0),
+    "screening, δ not an integer": lambda basis: screening(basis, delta=0.7),
+    "screening, centre elsewhere": lambda basis: screening(basis, centre=0.3),
+}
+
+
+def samples_of(basis, n=300, seed=0):
+    return np.random.default_rng(seed).normal(0.1, 0.8, (n, basis.n_variables))
+
+
+def parameters_of(basis, seed=0, size=0.2):
+    rng = np.random.default_rng(seed)
+    return [size * rng.standard_normal(len(basis.local(i).terms)) for i in range(basis.n_variables)]

@@ -1,0 +1,82 @@
+"""Dependencies point downwards only, and importing isodus stays light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import isodus
+
+ROOT = Path(isodus.__file__).parent
+
+# from the bottom up; a module imports from lower layers, not from its own
+LAYERS = [
+    {"_version", "arrays", "io"},
+    {"basis", "references", "univariate"},
+    {"energy", "samples"},
+    {"losses", "solvers", "sampling"},
+    {"objective", "consensus"},
+    {"model"},
+    {"datasets", "validation"},
+    {"estimators"},
+    {"__init__"},
+    {"cli"},
+]
+
+
+def level(module):
+    found = [k for k, layer in enumerate(LAYERS) if module in layer]
+    assert found, f"{module} has no place in the architecture"
+    return found[0]
+
+
+def top(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[0]
+
+
+def imports(path):
+    """Modules of isodus that a file imports, by the first name below isodus."""
+    package = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - (node.level - 1)]
+            target = (*base, *(node.module or "").split(".")) if node.module else base
+            if target:
+                yield target[0]
+            else:
+                names = [alias.name for alias in node.names]
+                yield from (n if (ROOT / f"{n}.py").exists() or (ROOT / n).is_dir() else "__init__" for n in names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "isodus":
+            yield [*(node.module or "").split("."), "__init__"][1]
+        elif isinstance(node, ast.Import):
+            assert not any(alias.name.split(".")[0] == "isodus" for alias in node.names), path
+
+
+def test_dependencies_point_downwards():
+    for path in ROOT.rglob("*.py"):
+        for target in imports(path):
+            if target != top(path):
+                assert level(target) < level(top(path)), f"{path.relative_to(ROOT)} imports {target}"
+
+
+def test_losses_solvers_and_samples_do_not_know_one_another():
+    apart = {"losses", "solvers", "samples"}
+    for path in ROOT.rglob("*.py"):
+        if top(path) in apart:
+            assert not (set(imports(path)) & (apart - {top(path)})), path
+
+
+def test_importing_isodus_pulls_in_nothing_heavy():
+    code = (
+        "import sys, isodus; print([m for m in ('torch', 'dask', 'matplotlib', 'jax', 'networkx') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_files_are_one_job_each():
+    for path in ROOT.rglob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= (720 if path.name == "univariate.py" else 450), (
+            path
+        )

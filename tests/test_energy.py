@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+from cases import BASES, NAMESPACES
+
+from isodus import MonomialBasis, energy
+from isodus.arrays import to_host
+
+
+def written_out(basis, theta, X):
+    """Σ_k θ_k Π x, one term after the other; X has shape (p, n)."""
+    return sum(t * np.prod([X[v] for v in term], axis=0) for t, term in zip(theta, basis.terms, strict=True))
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+@pytest.mark.parametrize("name", BASES)
+def test_energy_gradient_and_conditionals_against_the_sum_written_out(name, namespace):
+    basis = BASES[name]
+    rng = np.random.default_rng(0)
+    theta, X = rng.standard_normal(len(basis)), rng.standard_normal((basis.n_variables, 7))
+    Y = NAMESPACES[namespace](X)
+    E = written_out(basis, theta, X)
+    assert np.allclose(to_host(energy.energy(basis, theta, Y)), E, rtol=1e-13, atol=1e-13)
+
+    g = to_host(energy.gradient(basis, theta, Y))
+    for i in range(basis.n_variables):
+        h = 1e-5 * np.eye(basis.n_variables)[:, [i]]
+        difference = (written_out(basis, theta, X + h) - written_out(basis, theta, X - h)) / 2e-5
+        assert np.allclose(g[i], difference, rtol=1e-8, atol=1e-8)
+
+    nodes = list(range(basis.n_variables))
+    C = energy.scatter(basis, nodes, energy.local_parameters(basis, theta, nodes), Y)
+    a = to_host(energy.conditional_coefficients(C, energy.cofactor_matrix(basis, Y)))
+    for i in nodes:
+        at_zero = X.copy()
+        at_zero[i] = 0
+        polynomial = sum(a[l, i] * X[i] ** (l + 1) for l in range(basis.degree))
+        assert np.allclose(polynomial, E - written_out(basis, theta, at_zero), rtol=1e-12, atol=1e-12)
+
+
+def test_gather_undoes_scatter():
+    basis = MonomialBasis(4, 4)
+    thetas = [np.random.default_rng(i).standard_normal(len(basis.local(i).terms)) for i in range(4)]
+    C = energy.scatter(basis, range(4), thetas, np.empty(0))
+    for i in range(4):
+        assert np.array_equal(energy.gather(basis.local(i), i, C), thetas[i])
+
+
+@pytest.mark.parametrize("basis", [MonomialBasis(3, 4), MonomialBasis(3, 4, max_order=2), MonomialBasis(1, 6)])
+def test_raw_units_keep_the_energy_up_to_a_constant(basis):
+    rng = np.random.default_rng(1)
+    theta, X = rng.standard_normal(len(basis)), rng.standard_normal((basis.n_variables, 9))
+    location, scale = rng.standard_normal(basis.n_variables), rng.uniform(0.5, 2, basis.n_variables)
+    raw = energy.raw_units(basis, theta, location, scale)
+    difference = written_out(basis, raw, X) - written_out(basis, theta, (X - location[:, None]) / scale[:, None])
+    assert np.allclose(difference, difference[0], rtol=1e-12, atol=1e-11)

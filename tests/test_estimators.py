@@ -1,0 +1,371 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import NAMESPACES
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from isodus import ISODUS, MonomialBasis
+from isodus.datasets import gaussian_10, paper_1d, paper_4d, paper_pair
+
+PAPER = dict(nu=2.0, delta=2.0, center=False, scale=False, refine=0, consensus="geometric")
+FEW_ROWS = "fits more parameters at a variable than there are rows, which is refused"
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": FEW_ROWS,
+    "check_sample_weight_equivalence": FEW_ROWS,
+}
+
+
+@parametrize_with_checks([ISODUS(degree=2)], expected_failed_checks=lambda estimator: EXPECTED)
+def test_scikit_learn_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return paper_pair(1).sample(20_000, rng=0)
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    """Three coupled, non-Gaussian variables with means and spreads of their own."""
+    X = paper_4d().sample(20_000, rng=1)[:, :3]
+    return X * [3.0, 0.02, 1.0] + [5.0, -1.0, 100.0]
+
+
+def theta(estimator, units="standardized"):
+    return np.array(list(estimator.model_.to_dict(units).values()))
+
+
+@pytest.mark.parametrize(
+    ("truth", "options"),
+    [
+        (paper_1d(), dict(min_degree=2) | PAPER),
+        (paper_1d(), {}),
+        (paper_pair(2), dict(min_degree=2) | PAPER),
+        (paper_pair(2), dict(min_degree=2)),
+        (paper_pair(2), dict(objective="plain")),
+        (paper_4d(), dict(min_degree=2, max_order=None) | PAPER),
+        (gaussian_10(0), dict(degree=2, min_degree=2) | PAPER),
+        (gaussian_10(0), dict(degree=2)),
+    ],
+)
+def test_error_halves_from_1e4_to_4e4_samples(truth, options):
+    """Mean absolute error over 10 sets (100 of the one-variable model, whose few errors go together);
+    1/√n gives a factor of 2, its spread here is about 0.2.
+    """
+    true = truth.to_dict()
+    n_sets = 100 if truth.basis.n_variables == 1 else 10
+
+    def error(X):
+        found = ISODUS(**options).fit(X).model_.to_dict()
+        return np.mean([abs(value - true.get(term, 0.0)) for term, value in found.items()])
+
+    X = truth.sample(50_000 * n_sets, rng=0)
+    small = np.mean([error(part) for part in np.split(X[: 10_000 * n_sets], n_sets)])
+    large = np.mean([error(part) for part in np.split(X[10_000 * n_sets :], n_sets)])
+    assert 1.6 < small / large < 2.6
+    assert large < 0.25
+
+
+@pytest.mark.parametrize("c", [1e-6, 1e-3, 1e3, 1e6])
+def test_units_of_the_data_do_not_matter(skewed, c):
+    a, b = ISODUS().fit(skewed), ISODUS().fit(c * skewed)
+    assert np.allclose(theta(a), theta(b), rtol=1e-8, atol=1e-12)
+    degrees = a.model_.basis.degrees.astype(float)
+    assert np.allclose(theta(a, "raw"), theta(b, "raw") * c**degrees, rtol=1e-8, atol=1e-8 * np.abs(theta(a, "raw")))
+
+
+@pytest.mark.parametrize("shift", [1.0, 1e2, 1e4])
+def test_origin_of_the_data_does_not_matter(skewed, shift):
+    t = shift * skewed.std(axis=0) * [1, -1, 1]
+    a, b = ISODUS().fit(skewed), ISODUS().fit(skewed + t)
+    assert np.allclose(theta(a), theta(b), rtol=1e-8, atol=1e-8)
+    assert np.allclose(b.location_, a.location_ + t, rtol=1e-12)
+    assert np.allclose(a.model_.score_function(skewed[:9]), b.model_.score_function(skewed[:9] + t), rtol=1e-6)
+
+
+def test_without_centering_a_closed_basis_gives_the_same_model_class(pair):
+    """center=False moves only the regularizing density: both are consistent, their fits agree statistically."""
+    a, b = ISODUS().fit(pair), ISODUS(center=False).fit(pair)
+    assert np.all(b.location_ == 0)
+    assert np.allclose(theta(a, "raw"), theta(b, "raw"), atol=0.3)
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.5])
+def test_a_basis_without_linear_terms_keeps_its_origin(offset):
+    truth = paper_pair(1)
+    X = truth.sample(40_000, rng=0) + offset
+    estimator = ISODUS(min_degree=2).fit(X)
+    assert np.all(estimator.location_ == 0)
+    if offset == 0:
+        true = truth.to_dict()
+        assert np.mean([abs(v - true[k]) for k, v in estimator.model_.to_dict().items()]) < 0.15
+
+
+def test_permuting_variables_permutes_the_answer(skewed):
+    order = [2, 0, 1]
+    a, b = (ISODUS(max_order=None, tol=1e-11).fit(X) for X in (skewed, skewed[:, order]))
+    x, y = a.model_.to_dict("standardized"), b.model_.to_dict("standardized")
+    for term, value in y.items():
+        assert value == pytest.approx(x[tuple(sorted(order[v] for v in term))], rel=1e-7, abs=1e-9)
+
+
+def test_permuting_samples_and_seeds_change_nothing(pair):
+    shuffled = np.random.default_rng(0).permutation(pair)
+    a = theta(ISODUS(tol=1e-11).fit(pair))
+    assert np.allclose(a, theta(ISODUS(tol=1e-11).fit(shuffled)), rtol=1e-8, atol=1e-10)
+    assert np.allclose(a, theta(ISODUS(tol=1e-11, random_state=7).fit(pair)), rtol=1e-8, atol=1e-10)
+    assert np.allclose(a, theta(ISODUS().fit(pair)), rtol=0, atol=1e-7)  # what tol=1e-8 leaves
+
+
+def test_weights_count_repetitions(pair):
+    counts = np.random.default_rng(0).integers(0, 3, len(pair))
+    a = ISODUS(tol=1e-11).fit(pair, sample_weight=counts)
+    b = ISODUS(tol=1e-11).fit(np.repeat(pair, counts, axis=0))
+    assert a.model_.n_samples == b.model_.n_samples == counts.sum()
+    assert np.allclose(theta(a), theta(b), rtol=1e-8, atol=1e-10)
+    assert np.array_equal(theta(ISODUS().fit(pair)), theta(ISODUS().fit(pair, sample_weight=np.ones(len(pair)))))
+
+
+def test_plain_and_log_objectives_have_one_minimiser(pair):
+    a, b = (ISODUS(objective=objective, tol=1e-11).fit(pair) for objective in ("log", "plain"))
+    assert np.allclose(theta(a), theta(b), rtol=1e-8, atol=1e-10)
+
+
+def test_threads_change_nothing(skewed):
+    a, b = ISODUS().fit(skewed), ISODUS(n_jobs=3).fit(skewed)
+    assert np.array_equal(theta(a), theta(b))
+
+
+def test_nu_and_delta_per_variable(pair):
+    both = ISODUS(nu=[0.1, 0.5], delta=[2.0, 1.0]).fit(pair)
+    first, second = ISODUS(nu=0.1, delta=2.0).fit(pair), ISODUS(nu=0.5, delta=1.0).fit(pair)
+    get = lambda e, term: e.model_.to_dict("standardized")[term]
+    assert get(both, (0, 0)) == pytest.approx(get(first, (0, 0)), rel=1e-8)
+    assert get(both, (1, 1)) == pytest.approx(get(second, (1, 1)), rel=1e-8)
+    assert get(both, (1, 1)) != pytest.approx(get(first, (1, 1)), rel=1e-4)
+
+
+def test_arrays_of_another_library(pair):
+    X = NAMESPACES["array_api_strict"](pair[:4000])
+    weight = np.random.default_rng(0).random(4000) + 0.5
+    a = ISODUS().fit(pair[:4000], sample_weight=weight)
+    b = ISODUS().fit(X, sample_weight=NAMESPACES["array_api_strict"](weight))
+    assert np.allclose(theta(a), theta(b), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "change", [np.asfortranarray, lambda X: X[::-1], lambda X: X.astype(np.float32), lambda X: X.tolist()]
+)
+def test_layouts_and_types(pair, change):
+    X = pair[:3000].astype(np.float32).astype(float)
+    X.flags.writeable = False
+    before = X.copy()
+    expected = theta(ISODUS().fit(X))
+    assert np.array_equal(X, before)
+    assert np.allclose(expected, theta(ISODUS().fit(change(X))), rtol=1e-7, atol=1e-9)
+
+
+def test_names_go_in_and_out(pair):
+    frame = pd.DataFrame(pair, columns=["Raf", "Mek"])
+    estimator = ISODUS().fit(frame)
+    assert estimator.feature_names_in_.tolist() == ["Raf", "Mek"]
+    assert estimator.model_.names == ("Raf", "Mek")
+    assert "Raf^2*Mek" in estimator.model_.to_frame()["term"].tolist()
+    assert set(estimator.model_.graph()) == {"Raf", "Mek"}
+
+
+def test_clone_pipeline_and_grid_search(pair):
+    estimator = clone(ISODUS(degree=2, nu=0.3, basis=None))
+    assert estimator.get_params()["nu"] == 0.3
+    basis = MonomialBasis(2, 4, min_degree=2)
+    assert clone(ISODUS(basis=basis)).basis == basis
+    pipeline = make_pipeline(FunctionTransformer(np.arcsinh), ISODUS(degree=2)).fit(pair[:2000])
+    assert np.isfinite(pipeline.score(pair[2000:4000]))
+    search = GridSearchCV(ISODUS(), {"degree": [2, 4]}, cv=3).fit(pair[:6000])
+    assert search.best_params_ == {"degree": 4}  # the truth is quartic
+    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
+
+
+def test_score_is_the_conditional_gaussian_density_for_degree_2():
+    truth = gaussian_10(1)
+    X, held_out = truth.sample(5000, rng=0), truth.sample(500, rng=1)
+    estimator = ISODUS(degree=2).fit(X)
+    precision = estimator.precision_
+    linear = np.array([estimator.model_.to_dict()[(i,)] for i in range(10)])
+    variance = 1 / np.diag(precision)
+    rest = held_out @ precision - held_out * np.diag(precision)
+    mean = -(rest + linear) * variance
+    log_density = -0.5 * np.log(2 * np.pi * variance) - (held_out - mean) ** 2 / (2 * variance)
+    assert np.allclose(estimator.score_samples(held_out), log_density.mean(axis=1), rtol=1e-9)
+    assert estimator.score(held_out) == pytest.approx(log_density.mean(), rel=1e-9)
+
+
+def test_precision_of_a_gaussian():
+    truth = gaussian_10(1)
+    estimator = ISODUS(degree=2).fit(truth.sample(50_000, rng=0))
+    assert np.abs(estimator.precision_ - truth.precision()).mean() < 0.05
+    with pytest.raises(AttributeError, match="degree 2 only"):
+        _ = ISODUS().fit(paper_1d().sample(1000, rng=0)).precision_
+
+
+def test_before_fit():
+    with pytest.raises(NotFittedError):
+        ISODUS().sample(3)
+    with pytest.raises(NotFittedError):
+        ISODUS().score_samples(np.zeros((2, 2)))
+
+
+def test_what_fit_leaves_behind(pair):
+    estimator = ISODUS().fit(pair)
+    assert estimator.status_ == ["converged", "converged"]
+    assert estimator.n_iter_.shape == estimator.effective_samples_.shape == (2,)
+    assert np.all(estimator.effective_samples_ > 1000)
+    assert estimator.model_.settings["nu"] == 0.1
+    assert estimator.model_.n_samples == len(pair)
+    assert estimator.sample(5, rng=0).shape == (5, 2)
+
+
+# what cannot be trusted says so
+
+
+def test_collapsed_weights_are_reported():
+    X = np.random.default_rng(0).standard_t(3, (300, 2))
+    frame = pd.DataFrame(X, columns=["calm", "wild"])
+    with pytest.warns(
+        ConvergenceWarning,
+        match="wild: the screening weights collapsed: effective sample size .* for 10 parameters.*Raise nu",
+    ):
+        estimator = ISODUS(nu=1e-6).fit(frame)
+    assert "weights collapsed" in estimator.status_
+
+
+def test_iteration_limit_is_reported(pair):
+    with pytest.warns(ConvergenceWarning, match="x0: no convergence in 1 iterations.*Raise max_iter"):
+        estimator = ISODUS(max_iter=1).fit(pair[:500])
+    assert estimator.status_ == ["iteration limit"] * 2
+
+
+def test_values_beyond_range_are_reported():
+    X = np.random.default_rng(0).standard_normal((100, 1)) * 1e200
+    with pytest.warns(ConvergenceWarning, match="x0: the objective is not finite.*scale=True"):
+        estimator = ISODUS(center=False, scale=False).fit(X)
+    assert estimator.status_ == ["non-finite"]
+
+
+def test_terms_that_cannot_be_told_apart_are_named():
+    x = np.random.default_rng(0).standard_normal(500)
+    frame = pd.DataFrame({"a": x, "b": 2 * x, "c": np.random.default_rng(1).standard_normal(500)})
+    with pytest.warns(ConvergenceWarning, match=r"c: terms cannot be told apart on these samples: (a|b)\*c, (a|b)\*c"):
+        ISODUS(degree=2).fit(frame)
+
+
+def test_relative_weights_are_questioned(pair):
+    with pytest.warns(UserWarning, match="sums to 1 for 500 rows"):
+        ISODUS(degree=2).fit(pair[:500], sample_weight=np.full(500, 1 / 500))
+
+
+def test_a_conditional_that_does_not_exist_scores_minus_infinity(pair):
+    estimator = ISODUS(degree=2).fit(pair[:500])
+    from isodus import PolynomialModel
+
+    estimator.model_ = PolynomialModel.from_dict({(0, 0): -1.0, (1, 1): 1.0})
+    with pytest.warns(UserWarning, match="no conditional density for x0"):
+        assert estimator.score(pair[:10]) == -np.inf
+
+
+# bad input
+
+
+def frame_with(column, value):
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((50, 3)), columns=["a", "b", "c"])
+    X[column] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (frame_with("b", np.nan), r"NaN or infinity: b \(first in row 0\)"),
+        (frame_with("c", [0.5] * 7 + [np.inf] + [0.1] * 42), r"NaN or infinity: c \(first in row 7\)"),
+        (frame_with("b", "word"), "not numeric: 'b'"),
+        (frame_with("d", pd.Timestamp("2024-01-01")), "not numeric: 'd'"),
+        (frame_with("a", 3.0), "without variation: a"),
+        (pd.DataFrame(np.ones((9, 2)), columns=["a", "a"]), "duplicate column names: 'a'"),
+        (np.zeros((1, 2)), "minimum of 2"),
+        (np.zeros(5), "2D array"),
+        (np.zeros((0, 2)), "0 sample"),
+    ],
+)
+def test_bad_samples(X, message):
+    with pytest.raises(ValueError, match=message):
+        ISODUS(degree=2).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.ones(49), r"shape \(49,\), X has 50 rows"),
+        (np.ones((50, 1)), "one weight a row"),
+        (np.r_[1, -1, np.ones(48)], "negative or not finite at row 1"),
+        (np.r_[1, 1, np.nan, np.ones(47)], "at row 2"),
+        (np.zeros(50), "zero everywhere"),
+        (np.eye(50)[3], "leaves n_samples = 1"),
+    ],
+)
+def test_bad_weights(weight, message):
+    with pytest.raises(ValueError, match=message):
+        ISODUS(degree=2).fit(np.random.default_rng(0).standard_normal((50, 2)), sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(nu=0.0), "nu must be a positive number, not 0.0"),
+        (dict(nu=-1), "nu must be a positive number"),
+        (dict(nu="auto"), "nu must be a positive number, not 'auto'"),
+        (dict(nu=[0.1, -0.1]), "nu must be positive, but is -0.1 for x1"),
+        (dict(nu=[0.1]), r"nu has shape \(1,\)"),
+        (dict(delta=0.0), "delta must be a positive number"),
+        (dict(delta=np.inf), "delta must be a positive number"),
+        (dict(degree=3), "degree=3 is odd: .*no density.*Use degree=4, or 2"),
+        (dict(degree=0), "degree must be an even integer"),
+        (dict(degree=2.5), "degree must be an even integer"),
+        (dict(max_order=0), "max_order must be an integer"),
+        (dict(min_degree=5), "no term is left"),
+        (dict(objective="square"), "objective must be one of 'log', 'plain', not 'square'"),
+        (dict(consensus="median"), "consensus must be one of 'geometric', 'mean'"),
+        (dict(refine=1), "only refine=0"),
+        (dict(tol=0), "tol must be a positive number"),
+        (dict(max_iter=0), "max_iter must be"),
+        (dict(basis="pairs"), "basis must be a MonomialBasis"),
+        (dict(basis=MonomialBasis(3, 2)), "the basis has 3 variables, X has 2 columns"),
+        (dict(basis=MonomialBasis(2, terms=[(0,), (0, 0, 1)])), "degree=3 is odd"),
+    ],
+)
+def test_bad_parameters(pair, options, message):
+    with pytest.raises(ValueError, match=message):
+        ISODUS(**options).fit(pair[:200])
+
+
+def test_more_parameters_than_samples_is_refused_before_anything_is_allocated():
+    X = np.random.default_rng(0).standard_normal((500, 400))
+    with pytest.raises(ValueError, match=r"10,\d+,\d+ parameters at each variable and n_samples = 500: .*GB.*degree=2"):
+        ISODUS(degree=4, max_order=None).fit(X)
+    with pytest.raises(ValueError, match=r"2,398 parameters at each variable"):
+        ISODUS(degree=4).fit(X)
+
+
+def test_a_hessian_too_big_for_memory_is_refused(monkeypatch):
+    monkeypatch.setattr("isodus.estimators.available_memory", lambda: 10**9)
+    with pytest.raises(ValueError, match="need about 3.66 GB for a Hessian matrix, and 1 GB are free"):
+        ISODUS(degree=4, max_order=None).fit(np.random.default_rng(0).standard_normal((30_000, 40)))

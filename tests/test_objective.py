@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+from cases import BASES, LOSSES, NAMESPACES, parameters_of, samples_of, screening
+from scipy.special import gamma, logsumexp
+
+from isodus import MonomialBasis
+from isodus.objective import Objective
+from isodus.samples import ArraySamples
+
+
+def objective_of(basis, loss, X, weight=None, rows=None, asarray=np.asarray):
+    p = basis.n_variables
+    weight = None if weight is None else asarray(weight)
+    objective = Objective(basis, loss, ArraySamples(asarray(X), weight, np.zeros(p), np.ones(p)))
+    if rows:
+        objective.block_rows = lambda locals_: rows
+    return objective
+
+
+def written_out(basis, i, theta, X, nu, delta):
+    """log of the paper's objective at node i, from the paper's formula, term by term; X has shape (n, p)."""
+    e = basis.degree + delta
+    c = lambda l: 0.0 if l % 2 else nu ** (-l / e) * gamma((l + 1) / e) / gamma(1 / e)
+    exponent = -nu * np.abs(X[:, i]) ** e
+    for k, t in zip(basis.local(i).terms, theta, strict=True):
+        term = basis.terms[k]
+        rest = np.prod([X[:, v] for v in term if v != i], axis=0)
+        exponent += t * (X[:, i] ** term.count(i) - c(term.count(i))) * rest
+    return logsumexp(exponent) - np.log(len(X))
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_value_is_the_formula_of_the_paper(name):
+    basis = BASES[name]
+    X, thetas, nodes = samples_of(basis), parameters_of(basis), range(basis.n_variables)
+    loss = screening(basis, nu=0.7)
+    for i, got in enumerate(objective_of(basis, loss, X).evaluate(nodes, thetas)):
+        expected = written_out(basis, i, thetas[i], X, loss.nu[i], 2.0)
+        assert got.value == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", BASES)
+def test_gradient_and_hessian_against_finite_differences(name, loss):
+    basis = BASES[name]
+    thetas, nodes = parameters_of(basis), list(range(basis.n_variables))
+    weight = np.random.default_rng(5).integers(0, 4, 300).astype(float)
+    objective = objective_of(basis, LOSSES[loss](basis), samples_of(basis), weight)
+    plain = objective.loss.link == "plain"
+    here = objective.evaluate(nodes, thetas)
+    h = 1e-5
+    for i in nodes:
+        for k in range(len(thetas[i])):
+            step = h * np.eye(len(thetas[i]))[k]
+            (up,) = objective.evaluate([i], [thetas[i] + step])
+            (down,) = objective.evaluate([i], [thetas[i] - step])
+            g = here[i].gradient
+            assert g[k] == pytest.approx((up.value - down.value) / (2 * h), rel=1e-6, abs=1e-8)
+            row = (up.gradient - down.gradient) / (2 * h)
+            if plain:  # ∇²f/f = ∇²log f + ggᵀ
+                row = row + g[k] * g
+            assert np.allclose(here[i].hessian[k], row, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_array_api_strict_gives_what_numpy_gives(name):
+    basis = BASES[name]
+    X, thetas, nodes = samples_of(basis), parameters_of(basis), range(basis.n_variables)
+    weight = np.random.default_rng(5).random(300)
+    expected = objective_of(basis, screening(basis), X, weight).evaluate(nodes, thetas)
+    got = objective_of(basis, screening(basis), X, weight, rows=77, asarray=NAMESPACES["array_api_strict"]).evaluate(
+        nodes, thetas
+    )
+    for a, b in zip(expected, got, strict=True):
+        assert a.value == pytest.approx(b.value, rel=1e-12)
+        assert np.allclose(a.gradient, b.gradient, rtol=1e-10, atol=1e-12)
+        assert np.allclose(a.hessian, b.hessian, rtol=1e-10, atol=1e-12)
+        assert a.ess == pytest.approx(b.ess, rel=1e-10)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64, 299])
+def test_blocks_do_not_matter(rows):
+    basis = BASES["all four-body terms"]
+    X, thetas, nodes = samples_of(basis), parameters_of(basis), range(4)
+    X[13] *= 4  # one block with a shift far from the others'
+    whole = objective_of(basis, screening(basis), X, rows=300).evaluate(nodes, thetas)
+    blocked = objective_of(basis, screening(basis), X, rows=rows).evaluate(nodes, thetas)
+    for a, b in zip(whole, blocked, strict=True):
+        assert a.value == pytest.approx(b.value, rel=1e-12)
+        assert np.allclose(a.gradient, b.gradient, rtol=1e-11, atol=1e-13)
+        assert np.allclose(a.hessian, b.hessian, rtol=1e-11, atol=1e-13)
+
+
+def test_weights_count_repetitions():
+    basis = BASES["quartic pairs"]
+    X, thetas = samples_of(basis), parameters_of(basis)
+    counts = np.random.default_rng(5).integers(0, 4, len(X))
+    weighted = objective_of(basis, screening(basis), X, counts.astype(float)).evaluate(range(3), thetas)
+    repeated = objective_of(basis, screening(basis), np.repeat(X, counts, axis=0)).evaluate(range(3), thetas)
+    for a, b in zip(weighted, repeated, strict=True):
+        assert a.value == pytest.approx(b.value, rel=1e-12)
+        assert np.allclose(a.hessian, b.hessian, rtol=1e-11, atol=1e-13)
+        assert a.ess == pytest.approx(b.ess, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6, 1e20])
+def test_sums_never_overflow(size):
+    basis = BASES["quartic pairs"]
+    X = samples_of(basis) * 30
+    for got in objective_of(basis, screening(basis, nu=1e-9), X, rows=50).evaluate(
+        range(3), parameters_of(basis, size=size)
+    ):
+        assert np.isfinite(got.value)
+        assert np.all(np.isfinite(got.gradient))
+        assert np.all(np.isfinite(got.hessian))
+
+
+def test_hessian_only_where_wanted():
+    basis = MonomialBasis(3, 4)
+    objective = objective_of(basis, screening(basis), samples_of(basis))
+    thetas = parameters_of(basis)
+    full = objective.evaluate(range(3), thetas)
+    part = objective.evaluate(range(3), thetas, [False, True, False])
+    assert [e.hessian is None for e in part] == [True, False, True]
+    assert np.array_equal(part[1].hessian, full[1].hessian)
+    for a, b in zip(full, part, strict=True):
+        assert np.array_equal(a.gradient, b.gradient)
+    none = objective.evaluate(range(3), thetas, [False] * 3)
+    assert np.allclose(none[0].gradient, full[0].gradient, rtol=1e-12)
+
+
+def test_screening_gradient_vanishes_at_the_truth():
+    """The population gradient, by quadrature over a fine grid, for any regularizing density."""
+    from isodus.datasets import paper_pair
+
+    truth = paper_pair(2)
+    grid = np.linspace(-3.4, 3.4, 341)
+    points = np.stack([g.ravel() for g in np.meshgrid(grid, grid, indexing="ij")], axis=1)
+    density = np.exp(-truth.energy(points))
+    basis = truth.basis
+    thetas = [truth.theta[basis.local(i).terms] for i in range(2)]
+    for nu, delta, centre in ((2.0, 2.0, 0.0), (0.05, 1.0, 0.0), (0.5, 0.7, 0.4)):
+        loss = screening(basis, nu, delta, centre)
+        for at in (1.0, 0.9):
+            evaluated = objective_of(basis, loss, points, density).evaluate([0, 1], [at * t for t in thetas])
+            size = max(np.abs(e.gradient).max() for e in evaluated)
+            assert size < 1e-9 if at == 1.0 else size > 1e-3
