@@ -34,9 +34,9 @@ def test_convex_problems_in_lockstep(start):
     functions = [log_cosh_sum(rng.standard_normal((40, k)), rng.standard_normal(40)) for k in (2, 5, 9)]
     asked = []
 
-    def evaluate(which, points, hessians):
+    def evaluate(which, points, hessian):
         asked.append(len(which))
-        return [functions[j](x, h) for j, x, h in zip(which, points, hessians, strict=True)]
+        return [functions[j](x, hessian) for j, x in zip(which, points, strict=True)]
 
     problems = minimize(evaluate, [np.full(k, start) for k in (2, 5, 9)], tol=1e-8, max_iter=100)
     for problem, f in zip(problems, functions, strict=True):
@@ -50,7 +50,7 @@ def test_value_never_rises():
     f = log_cosh_sum(np.random.default_rng(1).standard_normal((30, 4)) * 3, np.full(30, 5.0))
     values = []
 
-    def evaluate(which, points, hessians):
+    def evaluate(which, points, hessian):
         (x,) = points
         return [f(x, True)]
 
@@ -62,7 +62,7 @@ def test_value_never_rises():
 
 def test_iteration_limit_singular_and_non_finite_are_told_apart():
     f = log_cosh_sum(np.random.default_rng(1).standard_normal((30, 4)), np.full(30, 5.0))
-    one = lambda function: lambda which, points, hessians: [function(points[0], True)]
+    one = lambda function: lambda which, points, hessian: [function(points[0], True)]
     assert minimize(one(f), [np.zeros(4)], tol=1e-10, max_iter=2)[0].status == "iteration limit"
     flat = log_cosh_sum(np.ones((30, 2)), np.zeros(30))
     assert minimize(one(flat), [np.ones(2)], tol=1e-10, max_iter=9)[0].status == "singular"
@@ -77,7 +77,7 @@ def test_ladder_starts_afresh_where_a_rung_has_no_minimum():
         e = np.exp(-x)
         return Point(float(e.sum()), -e, np.diag(e))
 
-    wrap = lambda f: lambda which, points, hessians: [f(x, h) for x, h in zip(points, hessians, strict=True)]
+    wrap = lambda f: lambda which, points, hessian: [f(x, hessian) for x in points]
     (problem,) = ladder([(wrap(falling), 1e-6), (wrap(good), 1e-8)], [np.zeros(2)], max_iter=50)
     assert problem.status == "converged"
     assert np.abs(good(problem.theta, False).gradient).max() < 1e-7

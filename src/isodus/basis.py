@@ -114,6 +114,7 @@ class MonomialBasis:
             levels = _all_factors(self.n_variables, self.degree, self.max_order)
             self.factors = _stack(levels[self.min_degree :], self.degree)
         self.factors.flags.writeable = False
+        self._locals: dict[int, Local] = {}
         self.degrees = np.count_nonzero(self.factors >= 0, axis=1).astype(np.int8)
 
     def _fits_memory(self) -> None:
@@ -253,6 +254,11 @@ class MonomialBasis:
 
     def local(self, i: int) -> Local:
         """The terms of node i."""
+        if i not in self._locals:
+            self._locals[i] = self._local(i)
+        return self._locals[i]
+
+    def _local(self, i: int) -> Local:
         ends, terms, cofactors, _ = self._incidence
         first = i * (self.degree + 1)
         bounds = ends[first + 1 : first + self.degree + 2]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arrays import Array, matmul_into, multiply_into, namespace, on_device, to_host
+from .arrays import Array, empty, matmul_into, multiply_into, namespace, on_device, to_host
 from .basis import Index, Local, MonomialBasis
 
 __all__ = [
@@ -44,8 +44,7 @@ def rows(A: Array, index: Index) -> Array:
 
 def powers(x: Array, s: int) -> Array:
     """x, x², …, x^s along a new first axis, each by one multiplication."""
-    xp = namespace(x)
-    out = xp.empty((s, *x.shape), dtype=x.dtype, device=x.device)
+    out = empty((s, *x.shape), x)
     out[0, ...] = x
     for l in range(1, s):
         multiply_into(out[l, ...], out[l - 1, ...], x)
@@ -54,8 +53,7 @@ def powers(x: Array, s: int) -> Array:
 
 def cofactor_matrix(basis: MonomialBasis, X: Array) -> Array:
     """H, shape (m, n): every cofactor of the basis at every sample; X has shape (p, n)."""
-    xp = namespace(X)
-    H = xp.empty((len(basis.cofactors), X.shape[1]), dtype=X.dtype, device=X.device)
+    H = empty((len(basis.cofactors), X.shape[1]), X)
     H[:1, :] = 1.0
     for columns, variables, parents in basis.recipes:
         multiply_into(H[columns, :], rows(X, variables), rows(H, parents))
@@ -104,7 +102,7 @@ def conditional_coefficients(C: Coefficients, H: Array) -> Array:
     """a = C H, shape (s, q, n): the coefficient of x_i^l at every sample."""
     xp = namespace(H)
     higher, q, m = C.higher.shape
-    a = xp.empty((higher + 1, q, H.shape[1]), dtype=H.dtype, device=H.device)
+    a = empty((higher + 1, q, H.shape[1]), H)
     matmul_into(a[0, :, :], C.first, H)
     if higher:
         rest = xp.reshape(a[1:, :, :], (higher * q, H.shape[1]))

@@ -23,7 +23,7 @@ from .basis import MonomialBasis, n_monomials
 from .losses.screening import Screening
 from .model import PolynomialModel, term_name
 from .objective import Objective
-from .samples import ArraySamples, standardisation
+from .samples import ArraySamples, check_variation, standardisation
 from .solvers.newton import Problem, ladder
 from .validation import check_samples, check_weight, one_of, per_variable, positive_number
 
@@ -162,7 +162,10 @@ class ISODUS(BaseEstimator):
         nu = per_variable(self.nu, names, "nu")
         delta = per_variable(self.delta, names, "delta")
         basis = self.basis or MonomialBasis(p, self.degree, min_degree=self.min_degree, max_order=self.max_order)
-        centre, width = standardisation(X, weight, names, rng=np.random.default_rng(0))
+        check_variation(X, names)
+        centre, width = np.zeros(p), np.ones(p)
+        if self.center or self.scale:
+            centre, width = standardisation(X, weight, names, rng=np.random.default_rng(0))
         self.scale_ = width if self.scale else np.ones(p)
         shifted = self.center and basis.closed_under_translation
         self.location_ = centre if shifted else np.zeros(p)
@@ -321,10 +324,8 @@ class ISODUS(BaseEstimator):
         return tags
 
 
-def _evaluate(
-    objective: Objective, nodes: range, which: list[int], points: list[np.ndarray], hessians: list[bool]
-) -> Any:
-    return objective.evaluate([nodes[j] for j in which], points, hessians)
+def _evaluate(objective: Objective, nodes: range, which: list[int], points: list[np.ndarray], hessian: bool) -> Any:
+    return objective.evaluate([nodes[j] for j in which], points, hessian)
 
 
 @cache

@@ -1,12 +1,13 @@
 """Value, gradient and Hessian of the node objectives: the products with H, summed over blocks.
 
-For node i with cofactors H and parameters θ in their places C, a = C H are the conditional
-coefficients, and
+For node i with cofactors H and parameters θ in their places C, a = C H are the conditional coefficients.
+The loss gives factors f_r of its second derivative and coordinates z_r of its first along them, so with
+G_r = f_rl · H, a row a term,
 
-    gradient = Σ_n (∂ℓ/∂a_l)(n) · H(n),     Hessian = Σ_n Σ_r G_r(n) G_r(n)ᵀ,  G = f_l · H,
+    gradient = Σ_n Σ_r G_r z_r,     Hessian = Σ_n Σ_r G_r G_rᵀ:
 
-where the loss gives ∂ℓ/∂a_l and the factors f of ∂²ℓ/∂a². Sums carry a log-shift, so that they cannot
-overflow whatever the data.
+both are in the product G_r (z_r; G_r)ᵀ, one a node. Without the Hessian it is cheaper
+to form Σ_r z_r f_r first and multiply by H. Sums carry a log-shift, so that they cannot overflow.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .arrays import Array, gram, multiply_into, namespace, to_host
+from .arrays import Array, empty, gram, multiply_into, namespace, to_host
 from .basis import Index, Local, MonomialBasis
 from .energy import (
     Coefficients,
@@ -34,7 +35,7 @@ from .samples import ArraySamples
 
 __all__ = ["Evaluation", "Objective"]
 
-_BLOCK_BYTES = 3000 << 10  # what a block's cofactors and features may take: about the second-level cache
+_BLOCK_BYTES = 5 << 19  # what the arrays of a block may take: about the second-level cache
 
 
 @dataclass
@@ -56,24 +57,34 @@ class Evaluation:
 class Sums:
     """Sums over samples for q nodes, all times exp(−shift) of the node.
 
-    shift: (q,); count: how many samples; squares: (q,), of the values, times exp(−2 shift); linear:
-    (q, L), a node's value, gradient in the places of `scatter`, and Hessian one after the other.
+    shift, value: (q,); squares: (q,), of the values, times exp(−2 shift); count: how many samples;
+    derivatives: (q, L), a node's gradient, with or without its Hessian, in one row.
     """
 
     shift: Array
     count: float
+    value: Array
     squares: Array
-    linear: Array
+    derivatives: Array
 
     def __add__(self, other: Sums) -> Sums:
         xp = namespace(self.shift)
         shift = xp.maximum(self.shift, other.shift)
         mine, its = xp.exp(self.shift - shift), xp.exp(other.shift - shift)
-        linear = self.linear
-        linear *= mine[:, None]
-        linear += other.linear * its[:, None]
-        squares = self.squares * mine * mine + other.squares * its * its
-        return Sums(shift, self.count + other.count, squares, linear)
+        derivatives = self.derivatives
+        derivatives *= mine[:, None]
+        derivatives += other.derivatives * its[:, None]
+        return Sums(
+            shift,
+            self.count + other.count,
+            self.value * mine + other.value * its,
+            self.squares * (mine * mine) + other.squares * (its * its),
+            derivatives,
+        )
+
+
+Plan = list[tuple[slice, int, Index]]
+"""A node's terms by the power of its variable: their rows of G, l − 1, and which cofactors they have."""
 
 
 class Objective:
@@ -81,81 +92,79 @@ class Objective:
 
     def __init__(self, basis: MonomialBasis, loss: Loss, samples: ArraySamples) -> None:
         self.basis, self.loss, self.samples = basis, loss, samples
+        self._plans: dict[int, Plan] = {}
 
-    def evaluate(
-        self, nodes: Sequence[int], thetas: Sequence[np.ndarray], hessians: Sequence[bool] | None = None
-    ) -> list[Evaluation]:
-        """The objectives of `nodes` at local parameters `thetas`, in one pass over the samples.
-
-        hessians: for which nodes the Hessian is wanted; for all of them by default.
-        """
+    def evaluate(self, nodes: Sequence[int], thetas: Sequence[np.ndarray], hessian: bool = True) -> list[Evaluation]:
+        """The objectives of `nodes` at local parameters `thetas`, in one pass over the samples."""
+        like, at = self.samples.X, np.asarray(nodes)
         locals_ = [self.basis.local(i) for i in nodes]
-        C = scatter(self.basis, nodes, thetas, self.samples.X)
-        pointwise = self.loss.at(np.asarray(nodes), self.samples.X)
-        wanted = [True] * len(nodes) if hessians is None else hessians
-        plans = [_feature_plan(local) if want else None for local, want in zip(locals_, wanted, strict=True)]
-        block = partial(_block_sums, self.basis, pointwise, as_index(np.asarray(nodes)), plans, C)
+        C = scatter(self.basis, nodes, thetas, like)
+        plans = [self._plan(i, local) for i, local in zip(nodes, locals_, strict=True)] if hessian else None
+        block = partial(_block_sums, self.basis, self.loss.at(at, like), as_index(at), plans, C)
         sums = self.samples.sum(block, self.block_rows(locals_))
-        return _evaluations(sums, locals_, wanted, C, self.loss.link)
+        split = _split_grams if hessian else partial(_split_gradients, C)
+        return [
+            _evaluation(sums, j, *split(to_host(sums.derivatives), j, local), self.loss.link)
+            for j, local in enumerate(locals_)
+        ]
 
     def block_rows(self, locals_: Sequence[Local]) -> int:
-        """How many samples a block holds, so that its cofactors and features stay in cache."""
+        """How many samples a block holds, so that its arrays stay in cache."""
         width = len(self.basis.cofactors) + max(len(local.terms) for local in locals_)
-        width += 4 * self.basis.degree * len(locals_)
-        return int(np.clip(_BLOCK_BYTES // (8 * width), 256, 8192))
+        width += 3 * self.basis.degree * len(locals_)
+        return int(np.clip(_BLOCK_BYTES // (64 * width) * 8, 256, 8192))  # whole cache lines
+
+    def _plan(self, i: int, local: Local) -> Plan:
+        if i not in self._plans:
+            stretches = [(l, int(a), int(b)) for l, (a, b) in enumerate(pairwise(local.ends)) if b > a]
+            self._plans[i] = [(slice(a + 1, b + 1), l, as_index(local.cofactors[a:b])) for l, a, b in stretches]
+        return self._plans[i]
 
 
 def _block_sums(
     basis: MonomialBasis,
     pointwise: Callable[[Array, Array], Pointwise],
     nodes: Index,
-    plans: Sequence[Plan | None],
+    plans: Sequence[Plan] | None,
     C: Coefficients,
     X: Array,
     count: Array | None,
 ) -> Sums:
     xp = namespace(X)
     H = cofactor_matrix(basis, X)
-    shift, value, slope, factors = pointwise(conditional_coefficients(C, H), rows(X, nodes))
-    if count is None:
-        n, squares = float(X.shape[1]), xp.sum(value * value, axis=1)
-    else:
-        n, squares = float(xp.sum(count)), xp.sum(value * value * count, axis=1)
+    shift, value, factors = pointwise(conditional_coefficients(C, H), rows(X, nodes))
+    weighted = value
+    if count is not None:
         root = xp.sqrt(count)
-        value = value * count
-        slope = slope * count
-        factors = [factor * root for factor in factors]
-    gradient = transpose_product(slope, C, H)
-    higher = xp.reshape(xp.permute_dims(gradient.higher, (1, 0, 2)), (C.first.shape[0], -1))
-    parts = [xp.sum(value, axis=1)[:, None], gradient.first, higher]
-    width = max((plan[-1][0].stop for plan in plans if plan), default=0)
-    if width:
-        hessian = xp.zeros((len(plans), width, width), dtype=X.dtype, device=X.device)
-        for j, plan in enumerate(plans):
-            if plan is None:
-                continue
-            for factor in factors:
-                G = _features(H, factor, j, plan)
-                hessian[j, : G.shape[0], : G.shape[0]] += gram(G)
-        parts.append(xp.reshape(hessian, (len(plans), width * width)))
-    return Sums(shift, n, squares, xp.concat(parts, axis=1))
+        weighted = value * count
+        factors = [(z * root, f * root) for z, f in factors]
+    derivatives = _gradients(factors, C, H) if plans is None else _grams(factors, plans, H)
+    n = float(X.shape[1]) if count is None else float(xp.sum(count))
+    return Sums(shift, n, xp.sum(weighted, axis=1), xp.vecdot(weighted, value), derivatives)
 
 
-Plan = list[tuple[slice, int, Index]]
-"""A node's terms by the power of its variable: where they stand, l − 1, and which cofactors they have."""
+def _grams(factors: list[tuple[Array, Array]], plans: Sequence[Plan], H: Array) -> Array:
+    """For each node Σ_r G_r (z_r; G_r)ᵀ as one row: gradient and Hessian at once."""
+    xp = namespace(H)
+    width = max(plan[-1][0].stop for plan in plans)
+    out = xp.zeros((len(plans), width - 1, width), dtype=H.dtype, device=H.device)
+    for j, plan in enumerate(plans):
+        K = plan[-1][0].stop
+        for z, f in factors:
+            G = empty((K, H.shape[1]), H)
+            G[0, :] = z[j, :]
+            for here, l, cofactors in plan:
+                multiply_into(G[here, :], rows(H, cofactors), f[l, j, :])
+            out[j, : K - 1, :K] += gram(G)
+    return xp.reshape(out, (len(plans), (width - 1) * width))
 
 
-def _feature_plan(local: Local) -> Plan:
-    stretches = ((l, int(start), int(stop)) for l, (start, stop) in enumerate(pairwise(local.ends)) if stop > start)
-    return [(slice(start, stop), l, as_index(local.cofactors[start:stop])) for l, start, stop in stretches]
-
-
-def _features(H: Array, factor: Array, j: int, plan: Plan) -> Array:
-    """G, shape (K, n): for each term of node j with x_i^l, the factor f_l times its cofactor."""
-    G = namespace(H).empty((plan[-1][0].stop, H.shape[1]), dtype=H.dtype, device=H.device)
-    for here, l, cofactors in plan:
-        multiply_into(G[here, :], rows(H, cofactors), factor[l, j, :])
-    return G
+def _gradients(factors: list[tuple[Array, Array]], C: Coefficients, H: Array) -> Array:
+    """For each node Σ_r z_r f_r Hᵀ in the places of C, as one row."""
+    xp = namespace(H)
+    slope = sum(z * f for z, f in factors)
+    first, higher = transpose_product(slope, C, H)
+    return xp.concat([first, xp.reshape(xp.permute_dims(higher, (1, 0, 2)), (first.shape[0], -1))], axis=1)
 
 
 def as_index(positions: np.ndarray) -> Index:
@@ -168,40 +177,21 @@ def as_index(positions: np.ndarray) -> Index:
     return positions
 
 
-def _evaluations(
-    sums: Sums, locals_: Sequence[Local], wanted: Sequence[bool], C: Coefficients, link: str
-) -> list[Evaluation]:
-    """The sums of several nodes as objectives on the host."""
-    shift, squares, linear = to_host(sums.shift), to_host(sums.squares), to_host(sums.linear)
-    q, m, m_higher = C.first.shape[0], C.first.shape[1], C.higher.shape[2]
-    ends = np.cumsum([1, m, C.higher.shape[0] * m_higher])
-    higher = linear[:, ends[1] : ends[2]].reshape(q, -1, m_higher).transpose(1, 0, 2)
-    gradients = Coefficients(linear[:, 1 : ends[1]], higher)
-    width = int(np.sqrt(linear.shape[1] - ends[2]))
-    hessians = linear[:, ends[2] :].reshape(q, width, width)
-    return [
-        _evaluation(
-            shift[j],
-            linear[j, 0],
-            sums.count,
-            squares[j],
-            gather(local, j, gradients),
-            hessians[j, : len(local.terms), : len(local.terms)] if wanted[j] else None,
-            link,
-        )
-        for j, local in enumerate(locals_)
-    ]
+def _split_grams(derivatives: np.ndarray, j: int, local: Local) -> tuple[np.ndarray, np.ndarray]:
+    K = len(local.terms)
+    matrix = derivatives[j].reshape(-1, int(np.sqrt(derivatives.shape[1])) + 1)
+    return matrix[:K, 0], matrix[:K, 1 : K + 1]
 
 
-def _evaluation(
-    shift: float,
-    total: float,
-    count: float,
-    squares: float,
-    gradient: np.ndarray,
-    hessian: np.ndarray | None,
-    link: str,
-) -> Evaluation:
+def _split_gradients(C: Coefficients, derivatives: np.ndarray, j: int, local: Local) -> tuple[np.ndarray, None]:
+    m, (higher, _, m_higher) = C.first.shape[1], C.higher.shape
+    row = derivatives[j : j + 1]
+    return gather(local, 0, Coefficients(row[:, :m], row[:, m:].reshape(higher, 1, m_higher))), None
+
+
+def _evaluation(sums: Sums, j: int, gradient: np.ndarray, hessian: np.ndarray | None, link: str) -> Evaluation:
+    """The sums of node j as an objective on the host."""
+    total = float(sums.value[j])
     if not (np.isfinite(total) and total > 0 and np.all(np.isfinite(gradient))):
         return Evaluation(np.inf, np.full_like(gradient, np.nan), None, 0.0)
     gradient = gradient / total
@@ -209,4 +199,5 @@ def _evaluation(
         hessian = hessian / total
         if link == "log":
             hessian -= np.outer(gradient, gradient)
-    return Evaluation(float(shift + np.log(total / count)), gradient, hessian, float(total * total / squares))
+    value = float(sums.shift[j]) + np.log(total / sums.count)
+    return Evaluation(value, gradient, hessian, total * total / float(sums.squares[j]))

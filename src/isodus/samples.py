@@ -16,7 +16,7 @@ import numpy as np
 
 from .arrays import Array, namespace, on_device, to_host, transposed
 
-__all__ = ["ArraySamples", "standardisation"]
+__all__ = ["ArraySamples", "check_variation", "standardisation"]
 
 _ROWS_FOR_UNITS = 1 << 17
 _MOST_TASKS = 128  # fixed, so that sums are formed in the same order whatever the number of threads
@@ -73,38 +73,52 @@ class ArraySamples:
         return ArraySamples(xp.take(self.X, at, axis=0), weight, self.location, self.scale, self._pool)
 
 
+def check_variation(X: Array, names: Sequence[str]) -> None:
+    """Refuse columns that are constant: they have no density."""
+    xp = namespace(X)
+
+    def constant_in(rows: Array) -> np.ndarray:
+        return np.flatnonzero(to_host(xp.max(rows, axis=0) == xp.min(rows, axis=0)))
+
+    # a glance at a few rows clears nearly every data set without a pass over all of them
+    constant = constant_in(X[: min(X.shape[0], 1000), :])
+    if len(constant) and len(constant := constant_in(X)):
+        listed = ", ".join(names[i] for i in constant[:8])
+        raise ValueError(f"columns without variation: {listed}. They have no density; drop them")
+
+
 def standardisation(
     X: Array, weight: Array | None, names: Sequence[str], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """A robust location and scale of every variable: the median, and the interquartile range / 1.349.
 
     From at most _ROWS_FOR_UNITS rows, spread over the data. Where half of the values are equal the standard
-    deviation stands in; a column without any variation is an error.
+    deviation stands in.
     """
-    xp = namespace(X)
-    constant = np.flatnonzero(to_host(xp.max(X, axis=0) == xp.min(X, axis=0)))
-    if len(constant):
-        raise ValueError(
-            f"columns without variation: {', '.join(names[i] for i in constant[:8])}. They have no density; drop them"
-        )
     if X.shape[0] > _ROWS_FOR_UNITS:
         part = ArraySamples(X, weight, np.zeros(X.shape[1]), np.ones(X.shape[1]))
         part = part.subsample(_ROWS_FOR_UNITS, rng)
         X, weight = part.X, part.weight
     values = to_host(X)
-    count = np.ones(len(values)) if weight is None else to_host(weight)
+    count = None if weight is None else to_host(weight)
     location, scale = np.empty(values.shape[1]), np.empty(values.shape[1])
     for i in range(values.shape[1]):
-        order = np.argsort(values[:, i], kind="stable")
-        cumulative = np.cumsum(count[order])
-        at = np.searchsorted(cumulative, np.array([0.25, 0.5, 0.75]) * cumulative[-1])
-        low, location[i], high = values[order[np.minimum(at, len(order) - 1)], i]
+        low, location[i], high = _quartiles(values[:, i], count)
         scale[i] = (high - low) / 1.349
         if not scale[i] > 0:
             deviation = values[:, i] - location[i]
             scale[i] = np.sqrt(np.average(deviation * deviation, weights=count))
         if not scale[i] > 0:
-            raise ValueError(
-                f"nearly all values of {names[i]} are equal: it has no density; drop it, or weigh its samples"
-            )
+            raise ValueError(f"nearly all values of {names[i]} are equal: it has no density; drop it")
     return location, scale
+
+
+def _quartiles(x: np.ndarray, count: np.ndarray | None) -> np.ndarray:
+    """The values below which a quarter, a half and three quarters of the samples lie; no interpolation."""
+    parts = np.array([0.25, 0.5, 0.75])
+    if count is None:
+        at = np.ceil(parts * len(x)).astype(np.int64) - 1
+        return np.partition(x, at)[at]
+    order = np.argsort(x, kind="stable")
+    cumulative = np.cumsum(count[order])
+    return x[order[np.searchsorted(cumulative, parts * cumulative[-1] * (1 - 1e-12))]]

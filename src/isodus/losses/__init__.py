@@ -15,14 +15,13 @@ __all__ = ["Loss", "Pointwise"]
 class Pointwise(NamedTuple):
     """A loss at q nodes and n samples, all of it times exp(−shift).
 
-    shift: (q,); value: (q, n); slope: ∂ℓ/∂a_l, (s, q, n); factors: a list of (s, q, n) arrays f_r such
-    that ∂²ℓ/∂a_l∂a_k = Σ_r f_rl f_rk.
+    shift: (q,); value: (q, n). Derivatives by factors f, (s, q, n), and coordinates z, (q, n), along them:
+    ∂ℓ/∂a_l = Σ_r z_r f_rl and ∂²ℓ/∂a_l∂a_k = Σ_r f_rl f_rk; factors is the list of the pairs (z_r, f_r).
     """
 
     shift: Array
     value: Array
-    slope: Array
-    factors: list[Array]
+    factors: list[tuple[Array, Array]]
 
 
 class Loss(Protocol):
@@ -33,4 +32,4 @@ class Loss(Protocol):
         """How sums become an objective: "log" or "plain" (the logarithm of the average or the average)."""
 
     def at(self, nodes: np.ndarray, like: Array) -> Callable[[Array, Array], Pointwise]:
-        """The loss of `nodes` as a function of a, (s, q, n), which may be overwritten, and x, (q, n)."""
+        """The loss of `nodes` as a function of a, (s, q, n), and x, (q, n)."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, multiply_into, namespace, on_device
+from ..arrays import Array, contract, namespace, on_device
 from ..energy import powers
 from ..references import absolute_power, power_moments, shared_integer
 from . import Pointwise
@@ -60,18 +60,22 @@ class Screening:
 def _pointwise(m: Array, minus_nu: Array, exponent: int | Array, centre: Array | None, a: Array, x: Array) -> Pointwise:
     """Value w, ∂ℓ/∂a_l = w u_l and ∂²ℓ/∂a_l∂a_k = w u_l u_k with u_l = x^l − m_l; all times e^−shift.
 
-    w = exp( Σ_l a_l u_l − ν|x − centre|^{s+δ} ); a: (s, q, n), overwritten; x: (q, n).
+    w = exp( Σ_l a_l u_l − ν|x − centre|^{s+δ} ); a: (s, q, n); x: (q, n). The one factor is
+    √w u, and √w the coordinate along it.
     """
     xp = namespace(x)
-    log_w = absolute_power(x if centre is None else x - centre, exponent)
+    s = a.shape[0]
+    u = powers(x, s)
+    if centre is None and isinstance(exponent, int) and exponent % 2 == 0 and s < exponent <= 2 * s:
+        log_w = u[s - 1, ...] * u[exponent - s - 1, ...]
+    else:
+        log_w = absolute_power(x if centre is None else x - centre, exponent)
     log_w *= minus_nu
-    u = powers(x, a.shape[0])
     if centre is None:  # odd moments are zero
         u[1::2, ...] -= m[1::2, ...]
     else:
         u -= m
-    a *= u
-    log_w += xp.sum(a, axis=0)
+    log_w += contract(a, u)
     shift = xp.max(log_w, axis=1)
     # where every weight vanishes or one overflows there is no finite shift: let the value show it
     shift = xp.where(xp.isfinite(shift), shift, 0.0)
@@ -79,5 +83,4 @@ def _pointwise(m: Array, minus_nu: Array, exponent: int | Array, centre: Array |
     w = xp.exp(log_w)
     root = xp.sqrt(w)
     u *= root
-    multiply_into(a, u, root)
-    return Pointwise(shift, w, slope=a, factors=[u])
+    return Pointwise(shift, w, [(root, u)])

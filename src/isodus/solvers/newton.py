@@ -30,8 +30,8 @@ class Evaluation(Protocol):
     def hessian(self) -> np.ndarray | None: ...  # noqa: D102
 
 
-Evaluate = Callable[[list[int], list[np.ndarray], list[bool]], Sequence[Evaluation]]
-"""evaluate(which, points, hessians): several problems at once, each at its own point."""
+Evaluate = Callable[[list[int], list[np.ndarray], bool], Sequence[Evaluation]]
+"""evaluate(which, points, hessian): several problems at once, each at its own point."""
 
 
 @dataclass
@@ -152,14 +152,14 @@ def minimize(
     tol: float,
     max_iter: int,
 ) -> list[Problem]:
-    """Minimise len(starts) problems; evaluate(which, points, hessians) evaluates several of them at once."""
+    """Minimise len(starts) problems; evaluate(which, points, hessian) evaluates several of them at once."""
     problems = [Problem(np.array(start)) for start in starts]
     for _ in range(max_iter):
         running = [j for j, problem in enumerate(problems) if problem.status == "running"]
         if not running:
             break
         at = [problems[j] for j in running]
-        results = evaluate(running, [p.trial() for p in at], [p.wants_hessian for p in at])
+        results = evaluate(running, [p.trial() for p in at], any(p.wants_hessian for p in at))
         for problem, result in zip(at, results, strict=True):
             problem.receive(result, tol)
     for problem in problems:
