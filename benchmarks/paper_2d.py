@@ -5,7 +5,7 @@ nodes, from raw X. Ipopt through CasADi gets the same node problems (log objecti
 samples, exact derivatives). The two run in turn, several times, and medians are compared. The floor of a
 Newton method is one evaluation of value, gradient and Hessian from raw X.
 
-    python benchmarks/paper_2d.py [--repeats 7] [--n-jobs 1]
+    python benchmarks/paper_2d.py [--repeats 7] [--n-jobs 2]
 """
 
 import argparse
@@ -95,7 +95,7 @@ def main():
     show("isodus value, gradient and Hessian, both nodes", evaluations)
     show("Ipopt, both nodes, from raw X", theirs)
     show("Ipopt, both nodes, its solve calls only", solves)
-    print(f"iterations of isodus on all samples: {estimator.n_iter_.tolist()}")
+    print(f"iterations of isodus, on subsamples and all samples: {estimator.n_iter_.tolist()}")
     print(f"largest difference of the answers: {difference:.1e} (wanted: below 1e-6)")
     print(f"Ipopt / isodus, solve calls only: {np.median(solves) / np.median(ours):.1f}")
     print(f"fit / one evaluation: {np.median(ours) / np.median(evaluations):.2f} (wanted: at most 3.5)")

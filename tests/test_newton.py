@@ -7,7 +7,11 @@ from scipy.optimize import minimize as scipy_minimize
 from scipy.special import gamma
 from test_objective import objective_of
 
-from isodus.solvers.newton import ladder, minimize
+from isodus.solvers.newton import Rung, ladder
+
+
+def minimize(evaluate, starts, *, tol, max_iter):
+    return ladder([Rung(evaluate, tol)], starts, max_iter=max_iter)
 
 
 @dataclass
@@ -78,7 +82,7 @@ def test_ladder_starts_afresh_where_a_rung_has_no_minimum():
         return Point(float(e.sum()), -e, np.diag(e))
 
     wrap = lambda f: lambda which, points, hessian: [f(x, hessian) for x in points]
-    (problem,) = ladder([(wrap(falling), 1e-6), (wrap(good), 1e-8)], [np.zeros(2)], max_iter=50)
+    (problem,) = ladder([Rung(wrap(falling), 1e-6), Rung(wrap(good), 1e-8)], [np.zeros(2)], max_iter=50)
     assert problem.status == "converged"
     assert np.abs(good(problem.theta, False).gradient).max() < 1e-7
 

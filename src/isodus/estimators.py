@@ -22,14 +22,15 @@ from .arrays import Array, available_memory, to_host
 from .basis import MonomialBasis, n_monomials
 from .losses.screening import Screening
 from .model import PolynomialModel, term_name
-from .objective import Objective
+from .objective import MANY, Objective
 from .samples import ArraySamples, check_variation, standardisation
-from .solvers.newton import Problem, ladder
+from .solvers.newton import Problem, Rung, ladder
 from .validation import check_samples, check_weight, one_of, per_variable, positive_number
 
 __all__ = ["ISODUS"]
 
 _RUNGS = (64, 8)  # fractions of the samples on which a fit starts
+_SINGLE = 1e-5  # relative change of a value that sums in single precision cannot resolve
 _ROWS_PER_PARAMETER = 30  # how many a subsample must have
 _NODES_AT_ONCE = 8  # nodes that share one pass over the samples, where memory allows
 
@@ -73,7 +74,8 @@ class ISODUS(BaseEstimator):
     max_iter : int, default=100
         Most Newton iterations on the whole sample.
     n_jobs : int, optional
-        Threads. None is one; -1 is one a core.
+        Threads. None is one; -1 is one a core. They are used where a variable has two dozen parameters
+        or more: smaller problems are not faster for it. The answer is the same to the bit.
     random_state : int, RandomState or None
         Chooses the subsamples on which the fit starts; None always takes the same. The answer does not
         depend on it beyond `tol`.
@@ -90,7 +92,7 @@ class ISODUS(BaseEstimator):
     effective_samples_ : ndarray of shape (n_features,)
         Effective sample size (Σw)²/Σw² of each variable's weights.
     n_iter_ : ndarray of shape (n_features,)
-        Passes over the whole sample of each variable.
+        Newton iterations of each variable, on subsamples and on all samples.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -272,29 +274,25 @@ class ISODUS(BaseEstimator):
 
     def _solve(self, X: Array, weight: Array | None, basis: MonomialBasis, loss: Screening) -> list[Problem]:
         """Minimise the node objectives, several nodes to a pass over the samples."""
-        p, n_rows = basis.n_variables, X.shape[0]
+        p = basis.n_variables
         sizes = [len(basis.local(i).terms) for i in range(p)]
         at_once = max(1, min(_NODES_AT_ONCE, int(256e6 / (8 * max(sizes) ** 2))))
         seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
         rng = np.random.default_rng(seed)
         with ExitStack() as stack:
             stack.enter_context(_blas().limit(limits=1, user_api="blas"))
-            n_threads = effective_n_jobs(self.n_jobs)
+            n_threads = effective_n_jobs(self.n_jobs) if max(sizes) >= MANY else 1
             pool = stack.enter_context(ThreadPoolExecutor(n_threads)) if n_threads > 1 else None
             everything = ArraySamples(X, weight, self.location_, self.scale_, pool)
-            rungs = [
-                (everything.subsample(n_rows // part, rng), 0.3 * np.sqrt(max(sizes) / (n_rows // part)))
-                for part in _RUNGS
-                if n_rows // part >= _ROWS_PER_PARAMETER * max(sizes)
-            ]
-            rungs.append((everything, self.tol))
+            stages = _stages(everything, max(sizes), self.tol, rng)
             problems: list[Problem] = []
             for first in range(0, p, at_once):
                 nodes = range(first, min(first + at_once, p))
-                evaluates = [
-                    (partial(_evaluate, Objective(basis, loss, samples), nodes), tol) for samples, tol in rungs
+                rungs = [
+                    Rung(partial(_evaluate, Objective(basis, loss, samples), nodes), tol, rounding)
+                    for samples, tol, rounding in stages
                 ]
-                problems += ladder(evaluates, [np.zeros(sizes[i]) for i in nodes], max_iter=self.max_iter)
+                problems += ladder(rungs, [np.zeros(sizes[i]) for i in nodes], max_iter=self.max_iter)
         return problems
 
     def _judge(self, problems: list[Problem], basis: MonomialBasis, names: Sequence[str]) -> None:
@@ -322,6 +320,23 @@ class ISODUS(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
         return tags
+
+
+def _stages(
+    samples: ArraySamples, n_parameters: int, tol: float, rng: np.random.Generator
+) -> list[tuple[ArraySamples, float, float]]:
+    """Samples to minimise on one after the other, each with its tolerance and rounding.
+
+    A subsample is solved to a fraction of its own statistical error; then all samples in single precision,
+    to what that can tell; then all in double precision, which is the answer.
+    """
+    sizes = [samples.n_rows // part for part in _RUNGS]
+    sizes = [size for size in sizes if size >= _ROWS_PER_PARAMETER * n_parameters]
+    parts = [samples.subsample(size, rng).in_single() for size in sizes]
+    stages = [(part, 0.3 * np.sqrt(n_parameters / part.n_rows), _SINGLE) for part in parts]
+    if stages:
+        stages.append((samples.in_single(), 1e-4, _SINGLE))
+    return [*stages, (samples, tol, 1e-12)]
 
 
 def _evaluate(objective: Objective, nodes: range, which: list[int], points: list[np.ndarray], hessian: bool) -> Any:

@@ -33,9 +33,10 @@ from .energy import (
 from .losses import Loss, Pointwise
 from .samples import ArraySamples
 
-__all__ = ["Evaluation", "Objective"]
+__all__ = ["MANY", "Evaluation", "Objective"]
 
-_BLOCK_BYTES = 5 << 19  # what the arrays of a block may take: about the second-level cache
+MANY = 24  # parameters of a node from which its products take longer than handing them to a thread
+_BLOCK_BYTES = (3 << 19, 9 << 19)  # what a block may take with fewer and with many: about a cache; long products
 
 
 @dataclass
@@ -96,23 +97,25 @@ class Objective:
 
     def evaluate(self, nodes: Sequence[int], thetas: Sequence[np.ndarray], hessian: bool = True) -> list[Evaluation]:
         """The objectives of `nodes` at local parameters `thetas`, in one pass over the samples."""
-        like, at = self.samples.X, np.asarray(nodes)
+        like, at = self.samples.like(), np.asarray(nodes)
         locals_ = [self.basis.local(i) for i in nodes]
         C = scatter(self.basis, nodes, thetas, like)
         plans = [self._plan(i, local) for i, local in zip(nodes, locals_, strict=True)] if hessian else None
         block = partial(_block_sums, self.basis, self.loss.at(at, like), as_index(at), plans, C)
         sums = self.samples.sum(block, self.block_rows(locals_))
-        split = _split_grams if hessian else partial(_split_gradients, C)
-        return [
-            _evaluation(sums, j, *split(to_host(sums.derivatives), j, local), self.loss.link)
+        derivatives, link = to_host(sums.derivatives), self.loss.link
+        split = [
+            _split_gram(derivatives[j], local) if hessian else (_split_gradient(derivatives[j], local, C), None)
             for j, local in enumerate(locals_)
         ]
+        return [_evaluation(sums, j, gradient, matrix, link) for j, (gradient, matrix) in enumerate(split)]
 
     def block_rows(self, locals_: Sequence[Local]) -> int:
         """How many samples a block holds, so that its arrays stay in cache."""
-        width = len(self.basis.cofactors) + max(len(local.terms) for local in locals_)
-        width += 3 * self.basis.degree * len(locals_)
-        return int(np.clip(_BLOCK_BYTES // (64 * width) * 8, 256, 8192))  # whole cache lines
+        most = max(len(local.terms) for local in locals_)
+        width = len(self.basis.cofactors) + most + 3 * self.basis.degree * len(locals_)
+        width *= 4 if self.samples.single else 8
+        return int(np.clip(_BLOCK_BYTES[most >= MANY] // (16 * width) * 16, 256, 16384))  # whole cache lines
 
     def _plan(self, i: int, local: Local) -> Plan:
         if i not in self._plans:
@@ -140,7 +143,8 @@ def _block_sums(
         factors = [(z * root, f * root) for z, f in factors]
     derivatives = _gradients(factors, C, H) if plans is None else _grams(factors, plans, H)
     n = float(X.shape[1]) if count is None else float(xp.sum(count))
-    return Sums(shift, n, xp.sum(weighted, axis=1), xp.vecdot(weighted, value), derivatives)
+    sums = (xp.sum(weighted, axis=1), xp.vecdot(weighted, value), derivatives)
+    return Sums(xp.astype(shift, xp.float64), n, *(xp.astype(part, xp.float64, copy=False) for part in sums))
 
 
 def _grams(factors: list[tuple[Array, Array]], plans: Sequence[Plan], H: Array) -> Array:
@@ -177,16 +181,15 @@ def as_index(positions: np.ndarray) -> Index:
     return positions
 
 
-def _split_grams(derivatives: np.ndarray, j: int, local: Local) -> tuple[np.ndarray, np.ndarray]:
+def _split_gram(row: np.ndarray, local: Local) -> tuple[np.ndarray, np.ndarray]:
     K = len(local.terms)
-    matrix = derivatives[j].reshape(-1, int(np.sqrt(derivatives.shape[1])) + 1)
+    matrix = row.reshape(-1, int(np.sqrt(len(row))) + 1)
     return matrix[:K, 0], matrix[:K, 1 : K + 1]
 
 
-def _split_gradients(C: Coefficients, derivatives: np.ndarray, j: int, local: Local) -> tuple[np.ndarray, None]:
+def _split_gradient(row: np.ndarray, local: Local, C: Coefficients) -> np.ndarray:
     m, (higher, _, m_higher) = C.first.shape[1], C.higher.shape
-    row = derivatives[j : j + 1]
-    return gather(local, 0, Coefficients(row[:, :m], row[:, m:].reshape(higher, 1, m_higher))), None
+    return gather(local, 0, Coefficients(row[None, :m], row[m:].reshape(higher, 1, m_higher)))
 
 
 def _evaluation(sums: Sums, j: int, gradient: np.ndarray, hessian: np.ndarray | None, link: str) -> Evaluation:

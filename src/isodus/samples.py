@@ -23,7 +23,11 @@ _MOST_TASKS = 128  # fixed, so that sums are formed in the same order whatever t
 
 
 class ArraySamples:
-    """Samples in memory, X of shape (n, p), with repetition counts, seen as y = (x − location)/scale."""
+    """Samples in memory, X of shape (n, p), with repetition counts, seen as y = (x − location)/scale.
+
+    With `single`, y is handed out in single precision, after the subtraction: half the time, for the part
+    of a computation that a later one in double precision makes good.
+    """
 
     def __init__(
         self,
@@ -32,8 +36,10 @@ class ArraySamples:
         location: np.ndarray,
         scale: np.ndarray,
         pool: ThreadPoolExecutor | None = None,
+        *,
+        single: bool = False,
     ) -> None:
-        self.X, self.weight = X, weight
+        self.X, self.weight, self.single = X, weight, single
         self.location, self.scale = location, scale
         self.n_rows, self.n_variables = X.shape
         self._pool = pool
@@ -47,7 +53,21 @@ class ArraySamples:
             Y -= self._shift
         if self._factor is not None:
             Y *= self._factor
-        return Y, None if self.weight is None else self.weight[start:stop]
+        weight = None if self.weight is None else self.weight[start:stop]
+        if self.single:
+            xp = namespace(Y)
+            Y = xp.astype(Y, xp.float32)
+            weight = None if weight is None else xp.astype(weight, xp.float32)
+        return Y, weight
+
+    def like(self) -> Array:
+        """An empty array of the kind that blocks are."""
+        xp = namespace(self.X)
+        return xp.empty((0,), dtype=xp.float32 if self.single else self.X.dtype, device=self.X.device)
+
+    def in_single(self) -> ArraySamples:
+        """The same samples, handed out in single precision."""
+        return ArraySamples(self.X, self.weight, self.location, self.scale, self._pool, single=True)
 
     def sum(self, function: Callable[[Array, Array | None], Any], rows: int) -> Any:
         """Σ over blocks of at most `rows` samples of function(Y, counts), whose values can be added."""
@@ -70,7 +90,8 @@ class ArraySamples:
         at = on_device((edges[:-1] + rng.random(n_rows) * np.diff(edges)).astype(np.int64), self.X)
         xp = namespace(self.X)
         weight = None if self.weight is None else xp.take(self.weight, at)
-        return ArraySamples(xp.take(self.X, at, axis=0), weight, self.location, self.scale, self._pool)
+        part = xp.take(self.X, at, axis=0)
+        return ArraySamples(part, weight, self.location, self.scale, self._pool, single=self.single)
 
 
 def check_variation(X: Array, names: Sequence[str]) -> None:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-__all__ = ["Evaluation", "Problem", "ladder", "minimize"]
+__all__ = ["Evaluation", "Problem", "Rung", "ladder"]
 
 _ARMIJO = 1e-4
-_ROUNDING = 1e-12  # relative change of a value that a sum over samples cannot resolve
 
 
 class Evaluation(Protocol):
@@ -52,6 +51,7 @@ class Problem:
     solve: Callable[[np.ndarray], np.ndarray] | None = None
     step: np.ndarray | None = None
     length: float = 0.0
+    quadratic: float = np.inf  # c in λ' ≈ cλ², where it is known
     rate: float = np.inf
     wants_hessian: bool = True
 
@@ -59,10 +59,10 @@ class Problem:
         """Where the problem wants to be evaluated."""
         return self.theta if self.step is None else self.theta + self.length * self.step
 
-    def receive(self, at_trial: Evaluation, tol: float) -> None:
+    def receive(self, at_trial: Evaluation, tol: float, rounding: float) -> None:
         """Accept the trial point or shorten the step; look for convergence; prepare the next step."""
         self.n_iter += 1
-        if self.evaluation is not None and not self._is_descent(at_trial):
+        if self.evaluation is not None and not self._is_descent(at_trial, rounding):
             self.wants_hessian = True
             return
         if not np.isfinite(at_trial.value):
@@ -87,15 +87,16 @@ class Problem:
         In Newton's quadratic phase, λ' ≈ cλ², and with the Hessian kept, λ' ≈ 2cλ₀ λ with λ₀ the
         decrement where it was computed: both are known before they are measured.
         """
+        if before < 1 and fresh:
+            self.quadratic = max(self.decrement / before**2, 1.0)
         if fresh:
-            c = max(self.decrement / before**2, 1.0) if before < 1 else np.inf
-            self.rate = 2 * c * self.decrement
+            self.rate = 2 * self.quadratic * self.decrement
         ahead = self.rate * self.decrement
         if self.decrement <= tol or ahead <= tol:
             self.theta, self.status = self.trial(), "converged"
         self.wants_hessian = not (fresh and self.rate * ahead <= tol)
 
-    def _is_descent(self, at_trial: Evaluation) -> bool:
+    def _is_descent(self, at_trial: Evaluation, rounding: float) -> bool:
         assert self.evaluation is not None
         assert self.step is not None
         slope = float(self.evaluation.gradient @ self.step)
@@ -103,10 +104,10 @@ class Problem:
         if np.isfinite(change) and change <= _ARMIJO * self.length * slope:
             return True
         # where values agree to rounding the slope along the step decides
-        if abs(change) <= _ROUNDING * max(1.0, abs(self.evaluation.value)):
+        if abs(change) <= rounding * max(1.0, abs(self.evaluation.value)):
             if abs(float(at_trial.gradient @ self.step)) <= 0.9 * abs(slope):
                 return True
-            self.status = "converged" if self.decrement < 1e-6 else "iteration limit"
+            self.status = "converged" if self.decrement**2 < rounding else "iteration limit"
             return False
         if np.isfinite(change):
             best = -0.5 * slope * self.length / (change / self.length - slope)
@@ -131,38 +132,42 @@ def inverse(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
     return lambda v: scale * cho_solve(factor, scale * v, check_finite=False)
 
 
-def ladder(rungs: Sequence[tuple[Evaluate, float]], starts: Sequence[np.ndarray], *, max_iter: int) -> list[Problem]:
-    """Minimise on growing samples, each rung an (evaluate, tol), starting where the one before ended.
+class Rung(NamedTuple):
+    """A stage of a minimisation: how to evaluate, when to stop, and what change of a value is rounding."""
+
+    evaluate: Evaluate
+    tol: float
+    rounding: float = 1e-12
+
+
+def ladder(rungs: Sequence[Rung], starts: Sequence[np.ndarray], *, max_iter: int) -> list[Problem]:
+    """Minimise on growing samples, or with growing precision, each rung from where the one before ended.
 
     A small sample may have no minimiser where the whole has one: what has not converged on a lower
-    rung starts the next one afresh.
+    rung starts the next one afresh. Iterations are counted over all rungs.
     """
-    at = list(starts)
-    problems: list[Problem] = []
-    for evaluate, tol in rungs:
-        problems = minimize(evaluate, at, tol=tol, max_iter=max_iter)
-        at = [p.theta if p.status == "converged" else start for p, start in zip(problems, starts, strict=True)]
+    problems = [Problem(start) for start in starts]
+    for rung in rungs:
+        problems = [
+            Problem(p.theta, n_iter=p.n_iter, quadratic=p.quadratic)
+            if p.status == "converged"
+            else Problem(start, n_iter=p.n_iter)
+            for p, start in zip(problems, starts, strict=True)
+        ]
+        minimize(rung, problems, max_iter=max_iter)
     return problems
 
 
-def minimize(
-    evaluate: Evaluate,
-    starts: Sequence[np.ndarray],
-    *,
-    tol: float,
-    max_iter: int,
-) -> list[Problem]:
-    """Minimise len(starts) problems; evaluate(which, points, hessian) evaluates several of them at once."""
-    problems = [Problem(np.array(start)) for start in starts]
+def minimize(rung: Rung, problems: Sequence[Problem], *, max_iter: int) -> None:
+    """Move problems on until each has ended, in at most max_iter rounds."""
     for _ in range(max_iter):
         running = [j for j, problem in enumerate(problems) if problem.status == "running"]
         if not running:
             break
         at = [problems[j] for j in running]
-        results = evaluate(running, [p.trial() for p in at], any(p.wants_hessian for p in at))
+        results = rung.evaluate(running, [p.trial() for p in at], any(p.wants_hessian for p in at))
         for problem, result in zip(at, results, strict=True):
-            problem.receive(result, tol)
+            problem.receive(result, rung.tol, rung.rounding)
     for problem in problems:
         if problem.status == "running":
             problem.status = "iteration limit"
-    return problems
