@@ -157,6 +157,14 @@ def test_nu_and_delta_per_variable(pair):
     assert get(both, (1, 1)) != pytest.approx(get(first, (1, 1)), rel=1e-4)
 
 
+def test_nu_auto_is_a_number_in_scaled_variables(pair):
+    assert np.allclose(theta(ISODUS().fit(pair)), theta(ISODUS(nu=1.6**-6).fit(pair)), rtol=1e-11)
+    scale = ISODUS().fit(pair).scale_
+    raw = ISODUS(scale=False, tol=1e-11).fit(pair)
+    assert np.allclose(theta(raw), theta(ISODUS(scale=False, tol=1e-11, nu=(1.6 * scale) ** -6.0).fit(pair)), rtol=1e-8)
+    assert np.allclose(theta(raw, "raw"), theta(ISODUS(tol=1e-11).fit(pair), "raw"), rtol=1e-6, atol=1e-7)
+
+
 def test_arrays_of_another_library(pair):
     X = NAMESPACES["array_api_strict"](pair[:4000])
     weight = np.random.default_rng(0).random(4000) + 0.5
@@ -232,7 +240,7 @@ def test_what_fit_leaves_behind(pair):
     assert estimator.status_ == ["converged", "converged"]
     assert estimator.n_iter_.shape == estimator.effective_samples_.shape == (2,)
     assert np.all(estimator.effective_samples_ > 1000)
-    assert estimator.model_.settings["nu"] == 0.1
+    assert estimator.model_.settings["nu"] == "auto"
     assert estimator.model_.n_samples == len(pair)
     assert estimator.sample(5, rng=0).shape == (5, 2)
 
@@ -245,7 +253,7 @@ def test_collapsed_weights_are_reported():
     frame = pd.DataFrame(X, columns=["calm", "wild"])
     with pytest.warns(
         ConvergenceWarning,
-        match="wild: the screening weights collapsed: effective sample size .* for 10 parameters.*Raise nu",
+        match="wild: the screening weights collapsed: effective sample size .* for 10 param.*Raise nu .here 1e-06.",
     ):
         estimator = ISODUS(nu=1e-6).fit(frame)
     assert "weights collapsed" in estimator.status_
@@ -334,7 +342,7 @@ def test_bad_weights(weight, message):
     [
         (dict(nu=0.0), "nu must be a positive number, not 0.0"),
         (dict(nu=-1), "nu must be a positive number"),
-        (dict(nu="auto"), "nu must be a positive number, not 'auto'"),
+        (dict(nu="best"), "nu must be a positive number, not 'best'"),
         (dict(nu=[0.1, -0.1]), "nu must be positive, but is -0.1 for x1"),
         (dict(nu=[0.1]), r"nu has shape \(1,\)"),
         (dict(delta=0.0), "delta must be a positive number"),

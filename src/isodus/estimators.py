@@ -30,6 +30,7 @@ from .validation import check_samples, check_weight, one_of, per_variable, posit
 __all__ = ["ISODUS"]
 
 _RUNGS = (64, 8)  # fractions of the samples on which a fit starts
+_REACH = 1.6  # spreads at which the regularizing density with nu="auto" falls to 1/e
 _SINGLE = 1e-5  # relative change of a value that sums in single precision cannot resolve
 _ROWS_PER_PARAMETER = 30  # how many a subsample must have
 _NODES_AT_ONCE = 8  # nodes that share one pass over the samples, where memory allows
@@ -56,9 +57,12 @@ class ISODUS(BaseEstimator):
         Lowest degree of a term.
     basis : MonomialBasis, optional
         The terms, instead of the three parameters above.
-    nu, delta : float or array of shape (n_features,), default=0.1 and 2.0
-        The regularizing density R. `nu` counts in scaled variables when `scale` is set. Larger values
-        weigh the samples near the centre more: safer, and less efficient.
+    nu : float, array of shape (n_features,) or "auto", default="auto"
+        Strength of the regularizing density R, in scaled variables when `scale` is set. Larger values weigh
+        the samples near the centre more: safer, and less efficient. "auto" is 1.6^−(degree + delta) in scaled
+        variables: R then falls to 1/e at 1.6 spreads.
+    delta : float or array of shape (n_features,), default=2.0
+        Excess of R's power over the degree.
     refine : 0
         Refinement steps of the regularizing density; 0, the paper's estimator, is the one there is.
     objective : {"log", "plain"}, default="log"
@@ -113,7 +117,7 @@ class ISODUS(BaseEstimator):
         max_order: int | None = 2,
         min_degree: int = 1,
         basis: MonomialBasis | None = None,
-        nu: float | Sequence[float] = 0.1,
+        nu: float | Sequence[float] | str = "auto",
         delta: float | Sequence[float] = 2.0,
         refine: int = 0,
         objective: str = "log",
@@ -161,23 +165,25 @@ class ISODUS(BaseEstimator):
         weight, n = check_weight(sample_weight, X)
         n_rows, p = X.shape
         s = self._check_size(p, n_rows if weight is None else int(np.count_nonzero(to_host(weight))))
-        nu = per_variable(self.nu, names, "nu")
         delta = per_variable(self.delta, names, "delta")
+        nu = None if isinstance(self.nu, str) and self.nu == "auto" else per_variable(self.nu, names, "nu")
         basis = self.basis or MonomialBasis(p, self.degree, min_degree=self.min_degree, max_order=self.max_order)
         check_variation(X, names)
         centre, width = np.zeros(p), np.ones(p)
-        if self.center or self.scale:
+        if self.center or self.scale or nu is None:
             centre, width = standardisation(X, weight, names, rng=np.random.default_rng(0))
         self.scale_ = width if self.scale else np.ones(p)
+        if nu is None:
+            nu = (_REACH * width / self.scale_) ** -(s + delta)
         shifted = self.center and basis.closed_under_translation
         self.location_ = centre if shifted else np.zeros(p)
-        r_centre = (centre / self.scale_) if self.center and not shifted else np.zeros(p)
+        r_centre = centre / self.scale_ if self.center and not shifted else np.zeros(p)
         loss = Screening.of_degree(s, nu, delta, r_centre, self.objective)  # type: ignore[arg-type]
 
         problems = self._solve(X, weight, basis, loss)
         thetas = [problem.theta for problem in problems]
         self.n_iter_ = np.array([problem.n_iter for problem in problems])
-        self._judge(problems, basis, names)
+        self._judge(problems, basis, names, nu)
         self.model_ = PolynomialModel(
             basis,
             _consensus.combine(basis, thetas, self.consensus),
@@ -295,7 +301,7 @@ class ISODUS(BaseEstimator):
                 problems += ladder(rungs, [np.zeros(sizes[i]) for i in nodes], max_iter=self.max_iter)
         return problems
 
-    def _judge(self, problems: list[Problem], basis: MonomialBasis, names: Sequence[str]) -> None:
+    def _judge(self, problems: list[Problem], basis: MonomialBasis, names: Sequence[str], nu: np.ndarray) -> None:
         """Give every variable its status, and warn about those whose answer is not to be trusted."""
         self.status_, sizes = [], []
         for i, problem in enumerate(problems):
@@ -304,7 +310,7 @@ class ISODUS(BaseEstimator):
             collapsed = problem.evaluation is not None and ess < 2 * K
             self.status_.append("weights collapsed" if collapsed else problem.status)
             sizes.append(ess)
-            if message := _explanation(self.status_[-1], problem, basis.local(i).terms, basis, names, ess):
+            if message := _explanation(self.status_[-1], problem, i, basis, names, ess, nu[i]):
                 warnings.warn(f"{names[i]}: {message}", ConvergenceWarning, stacklevel=4)
         self.effective_samples_ = np.array(sizes)
 
@@ -350,14 +356,14 @@ def _blas() -> ThreadpoolController:
 
 
 def _explanation(
-    status: str, problem: Problem, terms: np.ndarray, basis: MonomialBasis, names: Sequence[str], ess: float
+    status: str, problem: Problem, i: int, basis: MonomialBasis, names: Sequence[str], ess: float, nu: float
 ) -> str:
     """What a status means and what to do about it; empty for a good one."""
     if status == "weights collapsed":
         return (
             f"the screening weights collapsed: effective sample size {ess:.1f} for {len(problem.theta)} parameters. "
-            "Its estimates are not trustworthy. Raise nu, lower the degree or the number of terms, transform heavy "
-            "tails (log, asinh, ranks), or use more samples"
+            f"Its estimates are not trustworthy. Raise nu (here {nu:.2g}), lower the degree or the number of terms, "
+            "transform heavy tails (log, asinh, ranks), or use more samples"
         )
     if status == "iteration limit":
         return (
@@ -375,6 +381,7 @@ def _explanation(
         if hessian is not None:
             scale = np.sqrt(np.maximum(np.diagonal(hessian), np.finfo(float).tiny))
             vector = np.abs(np.linalg.eigh(hessian / scale / scale[:, None])[1][:, 0])
+            terms = basis.local(i).terms
             listed = [basis.terms[terms[k]] for k in np.argsort(-vector)[:4] if vector[k] > 0.1]
             group = ": " + ", ".join(term_name(term, names) for term in listed)
         return (
