@@ -24,6 +24,8 @@ test-lowest:
 
 bench: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/paper_2d.py
+	$(bin)/python benchmarks/scaling.py
+	$(bin)/python benchmarks/basis.py
 
 clean:
 	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache

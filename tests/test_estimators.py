@@ -158,10 +158,10 @@ def test_nu_and_delta_per_variable(pair):
 
 
 def test_nu_auto_is_a_number_in_scaled_variables(pair):
-    assert np.allclose(theta(ISODUS().fit(pair)), theta(ISODUS(nu=1.6**-6).fit(pair)), rtol=1e-11)
+    assert np.allclose(theta(ISODUS().fit(pair)), theta(ISODUS(nu=1.8**-6).fit(pair)), rtol=1e-11)
     scale = ISODUS().fit(pair).scale_
     raw = ISODUS(scale=False, tol=1e-11).fit(pair)
-    assert np.allclose(theta(raw), theta(ISODUS(scale=False, tol=1e-11, nu=(1.6 * scale) ** -6.0).fit(pair)), rtol=1e-8)
+    assert np.allclose(theta(raw), theta(ISODUS(scale=False, tol=1e-11, nu=(1.8 * scale) ** -6.0).fit(pair)), rtol=1e-8)
     assert np.allclose(theta(raw, "raw"), theta(ISODUS(tol=1e-11).fit(pair), "raw"), rtol=1e-6, atol=1e-7)
 
 
