@@ -4,6 +4,8 @@ import array_api_strict
 import numpy as np
 
 from isodus import MonomialBasis
+from isodus.losses.pseudo_likelihood import PseudoLikelihoodLoss
+from isodus.losses.score_matching import ScoreMatchingLoss
 from isodus.losses.screening import Screening
 
 NAMESPACES = {"numpy": np.asarray, "array_api_strict": array_api_strict.asarray}
@@ -33,6 +35,8 @@ LOSSES = {
     "screening, odd power": lambda basis: screening(basis, delta=1.0),
     "screening, δ not an integer": lambda basis: screening(basis, delta=0.7),
     "screening, centre elsewhere": lambda basis: screening(basis, centre=0.3),
+    "score matching": lambda basis: ScoreMatchingLoss(),
+    "pseudo-likelihood": lambda basis: PseudoLikelihoodLoss(),
 }
 
 
@@ -41,5 +45,13 @@ def samples_of(basis, n=300, seed=0):
 
 
 def parameters_of(basis, seed=0, size=0.2):
+    """Random local parameters; those of highest powers and of even monomials positive, so that conditionals exist."""
     rng = np.random.default_rng(seed)
-    return [size * rng.standard_normal(len(basis.local(i).terms)) for i in range(basis.n_variables)]
+    thetas = [size * rng.standard_normal(len(basis.local(i).terms)) for i in range(basis.n_variables)]
+    for i, theta in enumerate(thetas):
+        terms = [basis.terms[k] for k in basis.local(i).terms]
+        even = [all(term.count(v) % 2 == 0 for v in term) for term in terms]
+        theta[even] = np.abs(theta[even])
+        top = max((k for k, term in enumerate(terms) if set(term) == {i}), key=lambda k: len(terms[k]))
+        theta[top] += size
+    return thetas

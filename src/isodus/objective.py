@@ -43,9 +43,9 @@ _BLOCK_BYTES = (3 << 19, 9 << 19)  # what a block may take with fewer and with m
 class Evaluation:
     """A node's objective at one point.
 
-    value: log of the average loss; gradient and Hessian of that logarithm. With the "plain" link the
-    Hessian is that of the average itself divided by the average, so that a Newton step is the plain
-    objective's, on a scale that cannot overflow. ess: effective sample size (Σw)²/Σw² of the weights.
+    With the "mean" link the average loss and its derivatives. With "log" those of its logarithm. With "plain"
+    the same, but the Hessian is that of the average itself divided by the average, so that a Newton step is
+    the plain objective's, on a scale that cannot overflow. ess: effective sample size (Σw)²/Σw² of the values.
     """
 
     value: float
@@ -135,19 +135,20 @@ def _block_sums(
 ) -> Sums:
     xp = namespace(X)
     H = cofactor_matrix(basis, X)
-    shift, value, factors = pointwise(conditional_coefficients(C, H), rows(X, nodes))
+    shift, value, factors, rest = pointwise(conditional_coefficients(C, H), rows(X, nodes))
     weighted = value
     if count is not None:
         root = xp.sqrt(count)
         weighted = value * count
         factors = [(z * root, f * root) for z, f in factors]
-    derivatives = _gradients(factors, C, H) if plans is None else _grams(factors, plans, H)
+        rest = None if rest is None else rest * count
+    derivatives = _gradients(factors, rest, C, H) if plans is None else _grams(factors, rest, plans, H)
     n = float(X.shape[1]) if count is None else float(xp.sum(count))
     sums = (xp.sum(weighted, axis=1), xp.vecdot(weighted, value), derivatives)
     return Sums(xp.astype(shift, xp.float64), n, *(xp.astype(part, xp.float64, copy=False) for part in sums))
 
 
-def _grams(factors: list[tuple[Array, Array]], plans: Sequence[Plan], H: Array) -> Array:
+def _grams(factors: list[tuple[Array, Array]], rest: Array | None, plans: Sequence[Plan], H: Array) -> Array:
     """For each node Σ_r G_r (z_r; G_r)ᵀ as one row: gradient and Hessian at once."""
     xp = namespace(H)
     width = max(plan[-1][0].stop for plan in plans)
@@ -160,13 +161,15 @@ def _grams(factors: list[tuple[Array, Array]], plans: Sequence[Plan], H: Array) 
             for here, l, cofactors in plan:
                 multiply_into(G[here, :], rows(H, cofactors), f[l, j, :])
             out[j, : K - 1, :K] += gram(G)
+        for here, l, cofactors in plan if rest is not None else ():
+            out[j, here.start - 1 : here.stop - 1, 0] += rows(H, cofactors) @ rest[l, j, :]
     return xp.reshape(out, (len(plans), (width - 1) * width))
 
 
-def _gradients(factors: list[tuple[Array, Array]], C: Coefficients, H: Array) -> Array:
-    """For each node Σ_r z_r f_r Hᵀ in the places of C, as one row."""
+def _gradients(factors: list[tuple[Array, Array]], rest: Array | None, C: Coefficients, H: Array) -> Array:
+    """For each node (Σ_r z_r f_r + rest) Hᵀ in the places of C, as one row."""
     xp = namespace(H)
-    slope = sum(z * f for z, f in factors)
+    slope = sum((z * f for z, f in factors), start=0.0 if rest is None else rest)
     first, higher = transpose_product(slope, C, H)
     return xp.concat([first, xp.reshape(xp.permute_dims(higher, (1, 0, 2)), (first.shape[0], -1))], axis=1)
 
@@ -195,12 +198,13 @@ def _split_gradient(row: np.ndarray, local: Local, C: Coefficients) -> np.ndarra
 def _evaluation(sums: Sums, j: int, gradient: np.ndarray, hessian: np.ndarray | None, link: str) -> Evaluation:
     """The sums of node j as an objective on the host."""
     total = float(sums.value[j])
-    if not (np.isfinite(total) and total > 0 and np.all(np.isfinite(gradient))):
+    if not (np.isfinite(total) and np.all(np.isfinite(gradient)) and (total > 0 or link == "mean")):
         return Evaluation(np.inf, np.full_like(gradient, np.nan), None, 0.0)
-    gradient = gradient / total
+    size = sums.count if link == "mean" else total
+    gradient = gradient / size
     if hessian is not None:
-        hessian = hessian / total
+        hessian = hessian / size
         if link == "log":
             hessian -= np.outer(gradient, gradient)
-    value = float(sums.shift[j]) + np.log(total / sums.count)
+    value = total / sums.count if link == "mean" else float(sums.shift[j]) + np.log(total / sums.count)
     return Evaluation(value, gradient, hessian, total * total / float(sums.squares[j]))

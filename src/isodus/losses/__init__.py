@@ -16,12 +16,14 @@ class Pointwise(NamedTuple):
     """A loss at q nodes and n samples, all of it times exp(−shift).
 
     shift: (q,); value: (q, n). Derivatives by factors f, (s, q, n), and coordinates z, (q, n), along them:
-    ∂ℓ/∂a_l = Σ_r z_r f_rl and ∂²ℓ/∂a_l∂a_k = Σ_r f_rl f_rk; factors is the list of the pairs (z_r, f_r).
+    ∂ℓ/∂a_l = Σ_r z_r f_rl + rest_l and ∂²ℓ/∂a_l∂a_k = Σ_r f_rl f_rk; factors is the list of the pairs
+    (z_r, f_r), rest what of the slope does not lie along them, (s, q, n) or None.
     """
 
     shift: Array
     value: Array
     factors: list[tuple[Array, Array]]
+    rest: Array | None = None
 
 
 class Loss(Protocol):
@@ -29,7 +31,11 @@ class Loss(Protocol):
 
     @property
     def link(self) -> str:
-        """How sums become an objective: "log" or "plain" (the logarithm of the average or the average)."""
+        """How sums become an objective.
+
+        "mean": the average. "log": its logarithm. "plain": the average too, but of weights that may be of any
+        size, so that value and gradient are those of the logarithm, and the Hessian is divided by the average.
+        """
 
     def at(self, nodes: np.ndarray, like: Array) -> Callable[[Array, Array], Pointwise]:
         """The loss of `nodes` as a function of a, (s, q, n), and x, (q, n)."""
