@@ -18,6 +18,7 @@ LAYERS = [
     {"objective", "consensus"},
     {"model"},
     {"datasets", "validation"},
+    {"fitting"},
     {"estimators"},
     {"__init__"},
     {"cli"},

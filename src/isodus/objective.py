@@ -161,8 +161,9 @@ def _grams(factors: list[tuple[Array, Array]], rest: Array | None, plans: Sequen
             for here, l, cofactors in plan:
                 multiply_into(G[here, :], rows(H, cofactors), f[l, j, :])
             out[j, : K - 1, :K] += gram(G)
-        for here, l, cofactors in plan if rest is not None else ():
-            out[j, here.start - 1 : here.stop - 1, 0] += rows(H, cofactors) @ rest[l, j, :]
+        if rest is not None:
+            for here, l, cofactors in plan:
+                out[j, here.start - 1 : here.stop - 1, 0] += rows(H, cofactors) @ rest[l, j, :]
     return xp.reshape(out, (len(plans), (width - 1) * width))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import array_api_compat
@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from .arrays import Array, namespace, to_host
 
-__all__ = ["check_samples", "check_weight", "one_of", "per_variable", "positive_number"]
+__all__ = ["check_samples", "check_weight", "one_of", "per_variable", "positive_integer", "positive_number"]
 
 
 def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple[Array, list[str]]:
@@ -116,6 +116,13 @@ def positive_number(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
         raise ValueError(f"{name} must be a positive number, not {value!r}")
     return float(value)
+
+
+def positive_integer(value: Any, name: str) -> int:
+    """An integer above zero."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, not {value!r}")
+    return int(value)
 
 
 def per_variable(value: Any, names: Sequence[str], name: str) -> np.ndarray:
