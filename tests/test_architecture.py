@@ -15,7 +15,7 @@ LAYERS = [
     {"basis", "references", "univariate"},
     {"energy", "samples"},
     {"losses", "solvers", "sampling"},
-    {"objective", "consensus"},
+    {"objective", "consensus", "regression"},
     {"model"},
     {"datasets", "validation"},
     {"fitting"},

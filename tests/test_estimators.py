@@ -171,6 +171,9 @@ def test_arrays_of_another_library(pair):
     a = ISODUS().fit(pair[:4000], sample_weight=weight)
     b = ISODUS().fit(X, sample_weight=NAMESPACES["array_api_strict"](weight))
     assert np.allclose(theta(a), theta(b), rtol=1e-9, atol=1e-11)
+    assert b.score(X) == pytest.approx(a.score(pair[:4000]), rel=1e-9)
+    named = ISODUS().fit(pd.DataFrame(pair[:500], columns=["a", "b"])).fit(X)
+    assert named.model_.names == ("x0", "x1")
 
 
 @pytest.mark.parametrize(
@@ -279,6 +282,38 @@ def test_terms_that_cannot_be_told_apart_are_named():
         ISODUS(degree=2).fit(frame)
 
 
+def test_concentrated_weights_are_reported():
+    """Strongly correlated variables: the conditional is narrow, and few samples keep their weight."""
+    X = np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], 20_000)
+    with pytest.warns(ConvergenceWarning, match="x0: the screening weights concentrated: .* may be far off"):
+        assert ISODUS().fit(X).status_ == ["weights concentrated"] * 2
+    with pytest.warns(ConvergenceWarning, match="x0: the screening weights collapsed"):
+        ISODUS().fit(X[:2000], sample_weight=np.r_[np.full(3, 1e9), np.ones(1997)])  # three samples in truth
+
+
+def test_samples_without_weight_are_not_there(pair):
+    weight = np.random.default_rng(0).integers(0, 2, len(pair)).astype(float)
+    wild = np.where(weight[:, None] > 0, pair, 1e100)
+    a, b = ISODUS().fit(wild, sample_weight=weight), ISODUS().fit(pair[weight > 0])
+    assert np.array_equal(theta(a), theta(b))
+
+
+def test_one_wild_value_fails_with_a_status_and_spares_the_others(pair):
+    with pytest.warns(ConvergenceWarning, match="x1: the objective is not finite"):
+        estimator = ISODUS().fit(np.vstack([pair, [[1e60, 0.0]]]))
+    assert estimator.status_ == ["converged", "non-finite"]
+    assert np.all(np.isfinite(estimator.model_.theta))
+
+
+def test_a_variable_that_failed_does_not_spoil_what_others_know():
+    x = np.random.default_rng(0).standard_normal((2000, 2))
+    x[:, 1] = np.sign(x[:, 1])  # two values: its powers cannot be told apart
+    with pytest.warns(ConvergenceWarning, match="x1: terms cannot be told apart"):
+        estimator = ISODUS(degree=2).fit(x)
+    assert estimator.status_[0] == "converged"
+    assert abs(estimator.model_.to_dict("standardized")[0, 1]) < 0.2
+
+
 def test_relative_weights_are_questioned(pair):
     with pytest.warns(UserWarning, match="sums to 1 for 500 rows"):
         ISODUS(degree=2).fit(pair[:500], sample_weight=np.full(500, 1 / 500))
@@ -351,6 +386,11 @@ def test_bad_weights(weight, message):
         (dict(degree=0), "degree must be an even integer"),
         (dict(degree=2.5), "degree must be an even integer"),
         (dict(max_order=0), "max_order must be an integer"),
+        (dict(max_order="2"), "max_order must be an integer"),
+        (dict(min_degree=2.0), "min_degree must be an integer"),
+        (dict(center="no"), "center must be True or False"),
+        (dict(n_jobs=0), "n_jobs"),
+        (dict(basis=MonomialBasis(2, terms=[(0, 0)])), "no term of the basis contains x1"),
         (dict(min_degree=5), "no term is left"),
         (dict(objective="square"), "objective must be one of 'log', 'plain', not 'square'"),
         (dict(consensus="median"), "consensus must be one of 'geometric', 'mean'"),

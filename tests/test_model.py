@@ -150,6 +150,10 @@ def test_a_failed_save_leaves_the_old_file(model, tmp_path):
         ({"scale": [0.0, 1.0, 1.0]}, "scale must be positive"),
         ({"names": ["a", "a", "b"]}, "more than one variable is called a"),
         ({"terms": [[0, 9]]}, "names variable 9"),
+        ({"scale": None}, "must be lists"),
+        ({"names": "abc"}, "must be lists"),
+        ({"n_samples": "x"}, "n_samples must be a number"),
+        ({"version": True}, "format version True"),
     ],
 )
 def test_other_files_are_refused(model, tmp_path, change, message):
@@ -160,7 +164,7 @@ def test_other_files_are_refused(model, tmp_path, change, message):
         PolynomialModel.load(path)
 
 
-@pytest.mark.parametrize("field", ["names", "location", "scale", "terms", "theta", "n_samples", "settings"])
+@pytest.mark.parametrize("field", ["names", "location", "scale", "degree", "terms", "theta", "n_samples", "settings"])
 def test_a_missing_field_is_named(model, tmp_path, field):
     path = tmp_path / "m.json"
     model.save(path)
@@ -182,6 +186,10 @@ def test_text_that_is_no_json_is_refused(tmp_path):
     [
         (lambda: PolynomialModel.from_dict({}), "theta is empty"),
         (lambda: PolynomialModel.from_dict({(0, 3): 1.0}, names=["a"]), "names variable 3"),
+        (lambda: PolynomialModel.from_dict({0: 1.0}), "a term is a tuple"),
+        (lambda: PolynomialModel.from_dict({(): 1.0}), "a term is a tuple"),
+        (lambda: PolynomialModel.from_dict({"ab": 1.0}), "a term is a tuple"),
+        (lambda: PolynomialModel.from_dict({(0, -1): 1.0}), "a term is a tuple"),
         (lambda: PolynomialModel.from_dict({(0,): np.inf}), "not finite"),
         (lambda: PolynomialModel.from_dict({(0, 0): 1.0}, names=["a", "a"]), "names must differ"),
         (
@@ -197,6 +205,19 @@ def test_bad_input(make, message):
         make()
 
 
-def test_frames_are_taken_by_position(model):
+def test_columns_of_a_frame_are_taken_by_name(model):
     X = np.random.default_rng(1).standard_normal((5, 3))
-    assert np.array_equal(model.energy(pd.DataFrame(X, columns=["a", "b", "c"])), model.energy(X))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    assert np.array_equal(model.energy(frame), model.energy(X))
+    assert np.array_equal(model.energy(frame.assign(d=1.0)[["c", "d", "a", "b"]]), model.energy(X))
+    assert np.array_equal(model.energy(pd.DataFrame(X)), model.energy(X))  # no names: by position
+    with pytest.raises(ValueError, match="X has no column c"):
+        model.energy(frame.rename(columns={"c": "z"}))
+
+
+@pytest.mark.parametrize("kind", [int, bool, object, np.float32, np.float16])
+def test_values_of_any_real_type(model, kind):
+    X = np.array([[0, 1, 1], [1, 0, 1]])
+    assert np.allclose(np.asarray(model.energy(X.astype(kind)), float), model.energy(X.astype(float)), rtol=1e-5)
+    with pytest.raises(ValueError, match="complex"):
+        model.energy(X * 1j)

@@ -87,6 +87,33 @@ def test_ladder_starts_afresh_where_a_rung_has_no_minimum():
     assert np.abs(good(problem.theta, False).gradient).max() < 1e-7
 
 
+def test_a_floor_holds_one_coordinate_and_lets_go():
+    """f = ½(x − c)ᵀQ(x − c) + quartic: with the floor active the other coordinates are at their own optimum."""
+    Q = np.array([[2.0, 0.9, 0.3], [0.9, 1.0, -0.2], [0.3, -0.2, 1.5]])
+
+    def at(c):
+        def evaluate(which, points, hessian):
+            (x,) = points
+            d = x - c
+            value = 0.5 * d @ Q @ d + 0.1 * np.sum(d**4)
+            return [Point(value, Q @ d + 0.4 * d**3, Q + np.diag(1.2 * d**2))]
+
+        return evaluate
+
+    for c, held in ((np.array([1.0, -0.5, 2.0]), True), (np.array([1.0, 0.5, 2.0]), False)):
+        floor = np.array([-np.inf, 0.1, -np.inf])
+        (problem,) = ladder([Rung(at(c), 1e-10)], [np.array([3.0, 0.1, -3.0])], [floor], max_iter=50)
+        assert problem.status == "converged"
+        assert problem.on_floor.tolist() == [False, held, False]
+        bounds = [(None, None), (0.1, None), (None, None)]
+        value = lambda x, c=c: at(c)(None, [x], False)[0].value
+        found = scipy_minimize(
+            value, np.ones(3), bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10}
+        )
+        assert np.allclose(problem.theta, found.x, atol=1e-5)
+        assert problem.theta[1] >= 0.1
+
+
 def features(basis, i, X, nu):
     """The paper's centred statistics of node i, a column a term, and log R, one after the other."""
     e = basis.degree + 2.0

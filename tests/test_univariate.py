@@ -94,14 +94,14 @@ def reference(a, moments=8, upto=None):
         low = min(q(x) for x in points)
         cuts = set(points)
         for x in points:  # outward from every critical point in steps that grow with the local width
-            if q(x) - low > 75:
+            if q(x) - low > 55:
                 continue
             for sign in (-1, 1):
                 t = mp.mpf(10) ** -30
                 while abs(q(x + sign * 2 * t) - q(x)) < 2:
                     t *= 2
                 y = x
-                while q(y) - low < 75 and len(cuts) < 400:
+                while q(y) - low < 55 and len(cuts) < 400:
                     step = t
                     while abs(q(y + sign * 2 * step) - q(y)) < 8:
                         step *= 2
@@ -114,7 +114,7 @@ def reference(a, moments=8, upto=None):
         centre = min(points, key=q)
         central, below, size = [mp.mpf(0)] * (moments + 1), mp.mpf(0), np.zeros(moments + 1)
         for left, right in pairwise(cuts):
-            if min(q(left), q(right)) - low > 70:
+            if min(q(left), q(right)) - low > 55:
                 continue
             h = (right - left) / 2
             for v, w in gauss(20 if len(a) <= 6 else 40):  # against 56: 6e-18, 4e-23
@@ -176,6 +176,42 @@ def test_other_degrees_match_mpmath(name):
     assert m <= TOL
 
 
+TILTED = {
+    "Gaussian": (0.4, 0.5, 0.0, 0.0),
+    "a little less than Gaussian": (-0.7, 0.6, 0.02, -0.01),
+    "as low as it goes": (0.2, 0.9, -0.03, -0.05),
+    "far deeper wells": (0.3, 0.5, 0.02, -0.05),
+    "quartic": (0.3, 0.2, -0.4, 0.5),
+    "steep": (-1.5, 0.8, 1.0, 2.0),
+    "two wells": (0.4, -1.5, 0.2, 0.8),
+    "far from zero": (-12.0, 2.5, 0.05, 0.02),
+}
+
+
+def test_tilted_rows_match_mpmath_on_the_quick_road(monkeypatch):
+    a = batch(TILTED.values())
+    q = np.concatenate([a, np.zeros((1, a.shape[1])), np.full((1, a.shape[1]), 1e-3)])
+    monkeypatch.setattr(univariate.rows, "careful", None)
+    for moments in (4, 8):  # they begin with different rules
+        r = integrate(a, moments=moments, nu=1e-3, power=6.0)
+        for j, name in enumerate(TILTED):
+            assert max(errors(q, r, j, moments)) <= TOL, name
+
+
+@pytest.mark.parametrize("tail", [{}, {"nu": 1e-3, "power": 6.0}])
+def test_the_mode_is_the_lowest_point(tail):
+    rng = np.random.default_rng(8)
+    a = rng.normal(size=(4, 1000)) * np.array([[0.3], [3.0], [0.3], [1.0]])
+    a[3] = rng.uniform(0.0 if tail else 0.05, 2.0, 1000)
+    x = integrate(a, **tail).mode
+
+    def q(t):
+        return t * (a[0] + t * (a[1] + t * (a[2] + t * a[3]))) + (1e-3 * t**6 if tail else 0.0)
+
+    grid = np.linspace(-8.0, 8.0, 2001)[:, None]
+    assert np.all(q(x) <= np.min(q(grid), axis=0) + 1e-12 * (1.0 + np.abs(q(x))))
+
+
 def test_mass_far_from_zero_has_accurate_central_moments():
     names = ["narrow at 1e3", "narrow at -1e3", "quartic at 1e3", "double well at 1e3"]
     a = batch(QUARTIC[k] for k in names)
@@ -230,7 +266,7 @@ def adaptive(a, nu, power, centre, points, g=lambda x: 1):
 def test_tail_term_alone_makes_a_density(a, nu, power, centre):
     column = np.array(a)[:, None]
     r = integrate(column, moments=4, nu=nu, power=power, centre=centre)
-    points = [-30, -8, -5, -3, -1, centre, 2, 3.5, 5, 8, 40] if power > 2 else [-60, -10, -3, centre, 2, 10, 60]
+    points = [-8, -5, -3, -1, centre, 2, 3.5, 5, 8] if power > 2 else [-60, -10, -3, centre, 2, 10, 60]
     z = adaptive(a, nu, power, centre, points)
     assert abs(float(mp.mpf(float(r.log_z[0])) - mp.log(z))) <= TOL
     for k in (1, 4):
@@ -298,13 +334,13 @@ def test_cdf_ends_and_order():
     n = a.shape[1]
     assert np.all(cdf(a, np.full(n, -1e6)) == 0)
     np.testing.assert_allclose(cdf(a, np.full(n, 1e6)), 1.0, atol=1e-14)
-    values = [cdf(a, np.full(n, x)) for x in np.linspace(-3, 3, 41)]
+    values = [cdf(a, np.full(n, x)) for x in np.linspace(-3, 3, 21)]
     assert np.all(np.diff(values, axis=0) >= -1e-13)
 
 
 def test_draws_follow_the_density():
     n = 20_000
-    grid = np.linspace(-6, 6, 400_001)
+    grid = np.linspace(-6, 6, 100_001)
     rows = [((0.4, -8.0, 0.1, 4.0), 0.0), ((0.0, -200.0, 0.0, 100.0), 0.0), ((0.5, -1.0, 0.3, -0.4), 5.0)]
     for row, power in rows:
         a = np.repeat(np.array(row)[:, None], n, axis=1)
@@ -318,7 +354,7 @@ def test_draws_follow_the_density():
 
 
 CONTRACT = [
-    (QUARTIC, {}),
+    ({k: QUARTIC[k] for k in list(QUARTIC)[::2]}, {}),
     ({k: SEXTIC[k] for k in ("friendly", "narrow", "effective degree 4")}, {}),
     ({k: QUARTIC[k] for k in ("friendly", "unequal wells")}, {"nu": 0.01, "power": 6.0, "centre": 0.3}),
     ({k: QUARTIC[k] for k in ("friendly", "unequal wells")}, {"nu": 0.01, "power": 5.5}),
@@ -348,7 +384,7 @@ def test_splitting_the_batch_changes_nothing(monkeypatch):
     whole = integrate(a, moments=4)
     parts = [integrate(a[:, i : i + 37], moments=4) for i in range(0, 300, 37)]
     size = np.maximum(np.abs(whole.moments), np.abs(whole.mode) ** np.arange(1, 5)[:, None])
-    monkeypatch.setattr(univariate, "_BLOCK", 64)
+    monkeypatch.setattr(univariate.rows, "_BLOCK", 64)
     for other in (parts, [integrate(a, moments=4)]):
         log_z, moments = (np.concatenate([getattr(p, k) for p in other], axis=-1) for k in ("log_z", "moments"))
         np.testing.assert_allclose(log_z, whole.log_z, rtol=1e-13, atol=1e-12)

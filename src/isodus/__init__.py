@@ -2,7 +2,7 @@
 
 from ._version import __version__
 from .basis import MonomialBasis
-from .estimators import ISODUS
+from .estimators import ISODUS, PseudoLikelihood, ScoreMatching
 from .model import PolynomialModel
 
-__all__ = ["ISODUS", "MonomialBasis", "PolynomialModel", "__version__"]
+__all__ = ["ISODUS", "MonomialBasis", "PolynomialModel", "PseudoLikelihood", "ScoreMatching", "__version__"]

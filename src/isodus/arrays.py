@@ -83,7 +83,8 @@ def contract(a: Array, u: Array) -> Array:
 def on_device(x: np.ndarray, like: Array) -> Array:
     """A host array as an array of the library, device and floating type of `like`."""
     if type(like) is np.ndarray:
-        return x.astype(like.dtype, copy=False) if x.dtype.kind == "f" else x
+        with np.errstate(over="ignore"):
+            return x.astype(like.dtype, copy=False) if x.dtype.kind == "f" else x
     xp = namespace(like)
     dtype = like.dtype if x.dtype.kind == "f" else xp.int64
     return xp.asarray(x, dtype=dtype, device=array_api_compat.device(like))

@@ -13,18 +13,28 @@ __all__ = ["METHODS", "combine"]
 METHODS = ("geometric", "mean")
 
 
-def combine(basis: MonomialBasis, thetas: Sequence[np.ndarray], method: str) -> np.ndarray:
+def combine(
+    basis: MonomialBasis, thetas: Sequence[np.ndarray], method: str, trusted: Sequence[bool] | None = None
+) -> np.ndarray:
     """One parameter a term from the local parameters of all nodes.
 
-    "mean": the average v̄. "geometric", the paper's: sign(v̄) exp(mean log|v|), zero if any v is zero.
+    "mean": the average v̄. "geometric", the paper's: sign(v̄) exp(mean log|v|), zero if any v is zero. Nodes that
+    are not trusted are left out of a term that has others.
     """
     terms = np.concatenate([basis.local(i).terms for i in range(basis.n_variables)])
     v = np.concatenate(list(thetas))
-    count = np.bincount(terms, minlength=len(basis))
-    mean = np.bincount(terms, weights=v, minlength=len(basis)) / count
+    weight = np.ones(len(v))
+    if trusted is not None:
+        good = np.repeat(np.asarray(trusted), [len(theta) for theta in thetas])
+        has_good = np.bincount(terms, weights=good, minlength=len(basis)) > 0
+        weight = np.where(has_good[terms], good, 1.0)
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(terms, weights=weight * values, minlength=len(basis))
+
+    count = total(np.ones(len(v)))
+    mean = total(v) / count
     if method == "mean":
         return mean
-    zero = np.bincount(terms, weights=v == 0, minlength=len(basis)) > 0
-    logs = np.log(np.abs(np.where(v == 0, 1.0, v)))
-    size = np.exp(np.bincount(terms, weights=logs, minlength=len(basis)) / count)
-    return np.where(zero, 0.0, np.sign(mean) * size)
+    size = np.exp(total(np.log(np.abs(np.where(v == 0, 1.0, v)))) / count)
+    return np.where(total(v == 0) > 0, 0.0, np.sign(mean) * size)

@@ -53,8 +53,9 @@ def paper_4d() -> PolynomialModel:
 def gaussian(precision: np.ndarray) -> PolynomialModel:
     """The Gaussian with mean zero and this precision matrix: θ_(i,i) = Λ_ii/2, θ_(i,j) = Λ_ij."""
     precision = np.asarray(precision, dtype=float)
-    if precision.ndim != 2 or not np.array_equal(precision, precision.T):
+    if precision.ndim != 2 or precision.shape[0] != precision.shape[1] or not np.allclose(precision, precision.T):
         raise ValueError("the precision must be a symmetric matrix")
+    precision = (precision + precision.T) / 2
     if np.linalg.eigvalsh(precision)[0] <= 0:
         raise ValueError("the precision matrix must be positive definite")
     p = len(precision)

@@ -15,20 +15,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
-from .arrays import Array, available_memory, to_host
+from .arrays import Array, available_memory, namespace, on_device, to_host
 from .basis import MonomialBasis, n_monomials
+from .energy import local_parameters
 from .losses import Loss
 from .model import term_name
 from .objective import MANY, Evaluation, Objective
 from .samples import ArraySamples, check_variation, standardisation
 from .solvers.newton import Problem, Rung, ladder
-from .validation import check_samples, check_weight
+from .validation import check_samples, check_weight, positive_integer, true_or_false
 
-__all__ = ["Setting", "judge", "minimize", "prepare", "sources"]
+__all__ = ["Setting", "add_nodes", "judge", "judge_joint", "minimize", "minimize_jointly", "prepare", "sources"]
 
-_RUNGS = (64, 8)  # fractions of the samples on which a fit starts
+_RUNGS = (64, 8)  # one sample in so many is what a fit starts on
 _ROWS_PER_PARAMETER = 30  # how many a subsample must have
 _NODES_AT_ONCE = 8  # nodes that share one pass over the samples, where memory allows
+_COLLAPSED, _CONCENTRATED = 2, 50  # effective samples a parameter below which weights have
 _SINGLE = 1e-5  # relative change of a value that sums in single precision cannot resolve
 _DOUBLE = 1e-12  # likewise in double precision
 
@@ -57,10 +59,15 @@ def prepare(estimator: Any, X: Array, sample_weight: Array | None, *, units: boo
     units: whether centre and width are wanted even if the estimator uses neither.
     """
     _check_terms(estimator)
+    for name in ("center", "scale"):
+        true_or_false(getattr(estimator, name), name)
+    effective_n_jobs(estimator.n_jobs)
     X, names = check_samples(estimator, X)
     weight, n = check_weight(sample_weight, X)
-    n_used = X.shape[0] if weight is None else int(np.count_nonzero(to_host(weight)))
-    _check_size(estimator, X.shape[1], n_used)
+    if weight is not None and bool(namespace(X).any(weight == 0)):  # what has no weight is not there
+        there = on_device(np.flatnonzero(to_host(weight)), X)
+        X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
+    _check_size(estimator, X.shape[1], X.shape[0])
     basis = estimator.basis or MonomialBasis(
         X.shape[1], estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order
     )
@@ -96,6 +103,7 @@ def minimize(
     basis: MonomialBasis,
     loss: Loss,
     starts: Sequence[np.ndarray],
+    floors: Sequence[np.ndarray] | None = None,
     *,
     tol: float,
     max_iter: int,
@@ -117,8 +125,54 @@ def minimize(
             Rung(partial(_evaluate, Objective(basis, loss, part), nodes), part_tol, rounding)
             for part, part_tol, rounding in stages
         ]
-        problems += ladder(rungs, [starts[i] for i in nodes], max_iter=max_iter)
+        low = None if floors is None else [floors[i] for i in nodes]
+        problems += ladder(rungs, [starts[i] for i in nodes], low, max_iter=max_iter)
     return problems
+
+
+def minimize_jointly(
+    samples: ArraySamples,
+    basis: MonomialBasis,
+    loss: Loss,
+    start: np.ndarray,
+    floor: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    random_state: Any,
+) -> Problem:
+    """Minimise the sum of the objectives of all nodes over one θ."""
+    seed = 0 if random_state is None else check_random_state(random_state).randint(2**31)
+    largest = max(len(basis.local(i).terms) for i in range(basis.n_variables))
+    stages = _stages(samples, largest, tol, np.random.default_rng(seed), False)
+    rungs = [
+        Rung(partial(_evaluate_jointly, Objective(basis, loss, part)), part_tol, rounding)
+        for part, part_tol, rounding in stages
+    ]
+    return ladder(rungs, [start], [floor], max_iter=max_iter)[0]
+
+
+def _evaluate_jointly(
+    objective: Objective, which: list[int], points: list[np.ndarray], hessian: bool
+) -> list[Evaluation]:
+    (theta,) = points
+    basis = objective.basis
+    nodes = range(basis.n_variables)
+    return [add_nodes(basis, objective.evaluate(nodes, local_parameters(basis, theta, nodes), hessian))]
+
+
+def add_nodes(basis: MonomialBasis, evaluations: Sequence[Evaluation]) -> Evaluation:
+    """The sum of the objectives of all nodes, as a function of one θ."""
+    M = len(basis)
+    gradient = np.zeros(M)
+    hessian = None if evaluations[0].hessian is None else np.zeros((M, M))
+    for i, evaluation in enumerate(evaluations):
+        terms = basis.local(i).terms
+        gradient[terms] += evaluation.gradient
+        if hessian is not None and evaluation.hessian is not None:
+            hessian[np.ix_(terms, terms)] += evaluation.hessian
+    value = sum(evaluation.value for evaluation in evaluations)
+    return Evaluation(value, gradient, hessian, min(evaluation.ess for evaluation in evaluations))
 
 
 def _stages(
@@ -156,6 +210,10 @@ def _blas() -> ThreadpoolController:
 def _check_terms(estimator: Any) -> None:
     if estimator.basis is not None and not isinstance(estimator.basis, MonomialBasis):
         raise ValueError(f"basis must be a MonomialBasis, not {type(estimator.basis).__name__}")
+    if estimator.basis is None:
+        positive_integer(estimator.min_degree, "min_degree")
+        if estimator.max_order is not None:
+            positive_integer(estimator.max_order, "max_order")
     degree = estimator.degree if estimator.basis is None else estimator.basis.degree
     if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
         raise ValueError(f"degree must be an even integer of at least 2, not {degree!r}")
@@ -190,51 +248,70 @@ def _check_size(estimator: Any, p: int, n: int) -> None:
         )
 
 
-def judge(
-    problems: Sequence[Problem], basis: MonomialBasis, names: Sequence[str], nu: np.ndarray | None = None
-) -> tuple[list[str], np.ndarray]:
+def judge(setting: Setting, problems: Sequence[Problem], nu: np.ndarray | None = None) -> tuple[list[str], np.ndarray]:
     """A status and an effective sample size for every variable, with a warning for each that is not to be trusted.
 
     nu: the strength of the regularizing density, where the loss has weights that can collapse.
     """
+    # counts that are far from equal leave fewer samples than they count
+    counts = None if setting.weight is None else to_host(setting.weight)
+    distinct = 1.0 if counts is None else float(counts.sum() ** 2 / np.square(counts).sum() / len(counts))
     verdicts, sizes = [], []
     for i, problem in enumerate(problems):
         ess = getattr(problem.evaluation, "ess", 0.0)
-        collapsed = nu is not None and problem.evaluation is not None and ess < 2 * len(problem.theta)
-        verdicts.append("weights collapsed" if collapsed else problem.status)
+        verdict, message = problem.status, ""
+        if nu is not None and problem.evaluation is not None:
+            verdict, message = _judge_weights(setting, problem, ess * distinct, float(nu[i]))
+        if not message and verdict != "converged":
+            message = _explanation(problem, setting.basis.local(i).terms, setting.basis, setting.names)
+        if message:
+            warnings.warn(f"{setting.names[i]}: {message}", ConvergenceWarning, stacklevel=4)
+        verdicts.append(verdict)
         sizes.append(ess)
-        if collapsed and nu is not None:
-            message = (
-                f"the screening weights collapsed: effective sample size {ess:.1f} for {len(problem.theta)} "
-                f"parameters. Its estimates are not trustworthy. Raise nu (here {nu[i]:.2g}), lower the degree or "
-                "the number of terms, transform heavy tails (log, asinh, ranks), or use more samples"
-            )
-        elif problem.status == "converged":
-            continue
-        else:
-            message = _explanation(problem, i, basis, names)
-        warnings.warn(f"{names[i]}: {message}", ConvergenceWarning, stacklevel=4)
     return verdicts, np.array(sizes)
 
 
-def _explanation(problem: Problem, i: int, basis: MonomialBasis, names: Sequence[str]) -> str:
-    """What a bad status means and what to do about it."""
+def _judge_weights(setting: Setting, problem: Problem, ess: float, nu: float) -> tuple[str, str]:
+    """Whether enough samples carry weight for the parameters they are to tell."""
+    K = len(problem.theta)
+    if ess < _COLLAPSED * K:
+        verdict, what = "weights collapsed", "Its estimates are not trustworthy"
+    elif problem.status == "converged" and ess < min(_CONCENTRATED * K, 0.2 * setting.n):
+        verdict, what = "weights concentrated", "Its estimates may be far off"
+    else:
+        return problem.status, ""
+    return verdict, (
+        f"the screening {verdict}: effective sample size {ess:.1f} of {setting.n:,.10g} for {K} parameters. {what}. "
+        f"Raise nu (here {nu:.2g}; if that is above 10, lower it), lower the degree or the number of terms, transform "
+        "heavy tails (log, asinh, ranks), or use more samples"
+    )
+
+
+def judge_joint(problem: Problem, basis: MonomialBasis, names: Sequence[str]) -> list[str]:
+    """The status of a problem that has all variables in it, with a warning if it is not to be trusted."""
+    if problem.status != "converged":
+        message = _explanation(problem, np.arange(len(basis)), basis, names)
+        warnings.warn(f"all variables jointly: {message}", ConvergenceWarning, stacklevel=4)
+    return [problem.status] * basis.n_variables
+
+
+def _explanation(problem: Problem, terms: np.ndarray, basis: MonomialBasis, names: Sequence[str]) -> str:
+    """What a bad status of a problem over some terms means and what to do about it."""
     if problem.status == "iteration limit":
         return (
             f"no convergence in {problem.n_iter} iterations (Newton decrement {problem.decrement:.1e}). "
-            "Raise max_iter or nu; with scale=False, try scale=True"
+            "Raise max_iter (or nu, where there is one); with scale=False, try scale=True"
         )
     if problem.status == "non-finite":
         return (
-            "the objective is not finite at the start. Values too large for powers of this degree? "
+            "the objective is not finite at the start. Values too large for powers of this degree, or nu too small? "
             "Use center=True and scale=True"
         )
     hessian = getattr(problem.evaluation, "hessian", None)
     group = ""
-    if hessian is not None:
+    if hessian is not None and np.all(np.isfinite(hessian)):
         scale = np.sqrt(np.maximum(np.diagonal(hessian), np.finfo(float).tiny))
         vector = np.abs(np.linalg.eigh(hessian / scale / scale[:, None])[1][:, 0])
-        terms = basis.local(i).terms
         listed = [basis.terms[terms[k]] for k in np.argsort(-vector)[:4] if vector[k] > 0.1]
         group = ": " + ", ".join(term_name(term, names) for term in listed)
     return (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
+from array_api_compat import is_array_api_obj
 
 from . import energy as _energy
 from . import io, sampling, univariate
@@ -83,6 +84,7 @@ class PolynomialModel:
         put("location", _vector(np.zeros(p) if self.location is None else self.location, p, "location"))
         put("scale", _vector(np.ones(p) if self.scale is None else self.scale, p, "scale"))
         put("names", _names(self.names, p))
+        put("n_samples", None if self.n_samples is None else float(self.n_samples))
         put("settings", MappingProxyType(dict(self.settings)))
         if np.any(self.scale <= 0):
             raise ValueError("scale must be positive")
@@ -104,7 +106,11 @@ class PolynomialModel:
         """A model with known parameters: index tuples to values, ``{(0, 0): 1.0, (0, 0, 1): 0.05}``."""
         if not theta:
             raise ValueError("theta is empty: give at least one term, such as {(0, 0): 1.0}")
-        p = n_variables or (len(names) if names is not None else 1 + max(max(term) for term in theta if term))
+        odd = [term for term in theta if not isinstance(term, tuple) or not term or not all(map(_is_index, term))]
+        if odd:
+            raise ValueError(f"a term is a tuple of variable indices such as (0, 0, 1), not {odd[0]!r}")
+        p = len(names) if names is not None else 1 + max(max(term) for term in theta)
+        p = p if n_variables is None else n_variables
         basis = MonomialBasis(p, terms=theta)
         values = {tuple(sorted(term)): value for term, value in theta.items()}
         return cls(basis, np.array([values[term] for term in basis.terms]), names=_names(names, p))
@@ -181,7 +187,7 @@ class PolynomialModel:
 
     def summary(self, n_terms: int = 10) -> str:
         """What the model says, in a few lines to read."""
-        learned = "" if self.n_samples is None else f", learned from {self.n_samples:,g} samples"
+        learned = "" if self.n_samples is None else f", learned from {self.n_samples:,.10g} samples"
         order = np.argsort(-np.abs(np.where(self.basis.orders > 1, self.theta, 0.0)))[:n_terms]
         order = order[(self.basis.orders[order] > 1) & (self.theta[order] != 0)]
         raw = self._parameters("raw")
@@ -243,12 +249,28 @@ class PolynomialModel:
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ValueError(f"n must be a positive integer, not {n!r}")
-        Y = sampling.draw(self.basis, self.theta, int(n), np.random.default_rng(rng))
+        Y = sampling.draw(self.basis, self.theta, int(n), np.random.default_rng(rng), self.names)
         return self.location + self.scale * Y
+
+    def _samples(self, X: Any) -> Array:
+        """X as a floating array with a column a variable; the columns of a frame by name."""
+        if isinstance(X, pd.DataFrame) and self.names != tuple(map(str, X.columns)):
+            columns = dict(zip(map(str, X.columns), X.columns, strict=True))
+            missing = [name for name in self.names if name not in columns]
+            if missing and any(isinstance(column, str) for column in X.columns):
+                raise ValueError(f"X has no column {', '.join(missing[:8])}; the model has {', '.join(self.names[:8])}")
+            X = X if missing else X[[columns[name] for name in self.names]]
+        if is_array_api_obj(X) and not isinstance(X, np.ndarray):
+            xp = namespace(X)
+            return X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float64)
+        array = np.asarray(X)
+        if array.dtype.kind == "c":
+            raise ValueError("X is complex; a model has real variables")
+        return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
 
     def _by_block(self, X: Array, function: Any) -> Array:
         """function of standardised variables (p, b), returning (k, b), for all rows of X, as (n, k)."""
-        X = np.asarray(X, dtype=np.float64) if isinstance(X, list | tuple | pd.DataFrame) else X
+        X = self._samples(X)
         if X.ndim != 2 or X.shape[1] != self.basis.n_variables:
             raise ValueError(
                 f"X has shape {tuple(X.shape)}, the model has {self.basis.n_variables} variables: "
@@ -275,6 +297,7 @@ class PolynomialModel:
             "names": list(self.names),
             "location": self.location.tolist(),
             "scale": self.scale.tolist(),
+            "degree": self.basis.degree,
             "terms": [list(term) for term in self.basis.terms],
             "theta": self.theta.tolist(),
             "n_samples": self.n_samples,
@@ -291,17 +314,21 @@ class PolynomialModel:
             raise ValueError(f"{path} is no isodus model: it is not JSON ({error})") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError(f'{path} is no isodus model: it lacks "format": "{FORMAT}"')
-        if content.get("version") != FORMAT_VERSION:
+        if content.get("version") != FORMAT_VERSION or isinstance(content["version"], bool):
             raise ValueError(
                 f"{path} has model format version {content.get('version')!r}; this is isodus {__version__}, which "
                 f"reads version {FORMAT_VERSION}. Use the isodus that wrote it ({content.get('written_by', 'unknown')})"
             )
-        wanted = ("names", "location", "scale", "terms", "theta", "n_samples", "settings")
+        wanted = ("names", "location", "scale", "degree", "terms", "theta", "n_samples", "settings")
         missing = [name for name in wanted if name not in content]
         if missing:
             raise ValueError(f"{path} is incomplete: {', '.join(missing)} missing")
         try:
-            basis = MonomialBasis(len(content["names"]), terms=content["terms"])
+            if any(not isinstance(content[name], list) for name in ("names", "location", "scale", "terms", "theta")):
+                raise ValueError("names, location, scale, terms and theta must be lists")
+            if not isinstance(content["n_samples"], int | float | None) or not isinstance(content["settings"], dict):
+                raise ValueError("n_samples must be a number and settings a mapping")
+            basis = MonomialBasis(len(content["names"]), content["degree"], terms=content["terms"])
             if basis.terms != [tuple(term) for term in content["terms"]]:
                 raise ValueError("its terms are not in graded order")
             return cls(
@@ -316,6 +343,10 @@ def term_name(term: Term, names: Sequence[str]) -> str:
     """A term in words: (0, 0, 1) is ``x0^2*x1``."""
     powers = {v: term.count(v) for v in sorted(set(term))}
     return "*".join(names[v] + (f"^{power}" if power > 1 else "") for v, power in powers.items())
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 0
 
 
 def _vector(values: Iterable[float], length: int, name: str) -> np.ndarray:

@@ -45,7 +45,8 @@ class Evaluation:
 
     With the "mean" link the average loss and its derivatives. With "log" those of its logarithm. With "plain"
     the same, but the Hessian is that of the average itself divided by the average, so that a Newton step is
-    the plain objective's, on a scale that cannot overflow. ess: effective sample size (Σw)²/Σw² of the values.
+    the plain objective's, on a scale that cannot overflow. ess: effective sample size (Σw)²/Σw² of
+    the weights that the latter two average.
     """
 
     value: float
@@ -199,7 +200,9 @@ def _split_gradient(row: np.ndarray, local: Local, C: Coefficients) -> np.ndarra
 def _evaluation(sums: Sums, j: int, gradient: np.ndarray, hessian: np.ndarray | None, link: str) -> Evaluation:
     """The sums of node j as an objective on the host."""
     total = float(sums.value[j])
-    if not (np.isfinite(total) and np.all(np.isfinite(gradient)) and (total > 0 or link == "mean")):
+    finite = np.isfinite(total) and np.all(np.isfinite(gradient))
+    finite = finite and (hessian is None or bool(np.all(np.isfinite(hessian))))
+    if not (finite and (link == "mean" or (total > 0 and float(sums.squares[j]) > 0))):
         return Evaluation(np.inf, np.full_like(gradient, np.nan), None, 0.0)
     size = sums.count if link == "mean" else total
     gradient = gradient / size
@@ -208,4 +211,5 @@ def _evaluation(sums: Sums, j: int, gradient: np.ndarray, hessian: np.ndarray | 
         if link == "log":
             hessian -= np.outer(gradient, gradient)
     value = total / sums.count if link == "mean" else float(sums.shift[j]) + np.log(total / sums.count)
-    return Evaluation(value, gradient, hessian, total * total / float(sums.squares[j]))
+    ess = sums.count if link == "mean" else total * total / float(sums.squares[j])
+    return Evaluation(value, gradient, hessian, ess)

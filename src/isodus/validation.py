@@ -15,7 +15,15 @@ from sklearn.utils.validation import validate_data
 
 from .arrays import Array, namespace, to_host
 
-__all__ = ["check_samples", "check_weight", "one_of", "per_variable", "positive_integer", "positive_number"]
+__all__ = [
+    "check_samples",
+    "check_weight",
+    "one_of",
+    "per_variable",
+    "positive_integer",
+    "positive_number",
+    "true_or_false",
+]
 
 
 def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple[Array, list[str]]:
@@ -24,8 +32,10 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple
     NumPy input and what becomes NumPy goes through scikit-learn's own check; arrays of other libraries
     stay where they are.
     """
+    columns = None
     if isinstance(X, pd.DataFrame):
         _check_columns(X)
+        columns = X.columns
     if array_api_compat.is_array_api_obj(X) and not isinstance(X, np.ndarray):
         X = _check_foreign(estimator, X, reset)
     else:
@@ -37,7 +47,9 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple
             ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )
-    names = [str(name) for name in getattr(estimator, "feature_names_in_", [])] or [f"x{i}" for i in range(X.shape[1])]
+    if hasattr(estimator, "feature_names_in_"):
+        columns = estimator.feature_names_in_
+    names = [f"x{i}" for i in range(X.shape[1])] if columns is None else [str(name) for name in columns]
     _check_finite(X, names)
     return X, names
 
@@ -58,6 +70,7 @@ def _check_foreign(estimator: Any, X: Array, reset: bool) -> Array:
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, samples and variables, not {X.ndim}")
     if reset:
+        vars(estimator).pop("feature_names_in_", None)
         estimator.n_features_in_ = X.shape[1]
         if X.shape[0] < 2:
             raise ValueError(f"Found array with n_samples = {X.shape[0]}; a minimum of 2 is required")
@@ -68,7 +81,7 @@ def _check_foreign(estimator: Any, X: Array, reset: bool) -> Array:
 
 def _check_finite(X: Array, names: Sequence[str]) -> None:
     xp = namespace(X)
-    # a finite sum of squares shows that all is well without an array of flags; huge values get a second look
+    # a finite sum shows that all is well without an array of flags; huge values get a second look
     with np.errstate(over="ignore", invalid="ignore"):
         if bool(xp.isfinite(xp.sum(X))):
             return
@@ -125,11 +138,17 @@ def positive_integer(value: Any, name: str) -> int:
     return int(value)
 
 
+def true_or_false(value: Any, name: str) -> None:
+    """True or False, not something that merely counts as such."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
+
+
 def per_variable(value: Any, names: Sequence[str], name: str) -> np.ndarray:
     """A positive number for all variables, or one each, as an array of shape (p,)."""
     p = len(names)
-    if isinstance(value, Real) or not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
-        return np.full(p, positive_number(value, name))
+    if isinstance(value, str) or np.ndim(value) == 0:
+        return np.full(p, positive_number(value.item() if isinstance(value, np.ndarray) else value, name))
     values = np.asarray(value, dtype=np.float64)
     if values.shape != (p,):
         raise ValueError(f"{name} has shape {values.shape}: it must be one number, or one for each of {p} variables")

@@ -18,68 +18,108 @@ __all__ = ["draw"]
 _DEPTH = 45.0  # energy above the minimum beyond which the density, below 3e-20 of its peak, is left out
 _FARTHEST = 1e6  # how far out, in the units of the energy, the window is looked for
 _CHUNK = 8  # rows of the grid at a time, few enough to stay in cache
-_MOST_POINTS = 40_000
+_MOST_POINTS = (10_000_000, 20_000)  # a dimension, for one variable and for two
 
 
 def draw(basis: MonomialBasis, theta: np.ndarray, n: int, rng: np.random.Generator, points: int = 5000) -> np.ndarray:
-    """n samples, shape (n, p) with p ≤ 2, of exp(−E), on a grid of `points` a dimension."""
+    """n samples, shape (n, p) with p ≤ 2, of exp(−E), on a grid of at least `points` a dimension."""
     c = _coefficients(basis, theta)
     window, lowest = _window(c)
-    axes = [np.linspace(lo, hi, points) if hi > lo else np.zeros(1) for lo, hi in window]
-    width = [x[1] - x[0] if len(x) > 1 else 0.0 for x in axes]
-    P = [np.vander(x, k, increasing=True) for x, k in zip(axes, c.shape, strict=True)]
-    minus_c = -c @ P[1].T
-    minus_c[0] += lowest
+    for _ in range(60):
+        cells = Cells(c, window, lowest, points)
+        rows, edges = cells.rows(), cells.edge_masses()
+        # a ridge that ran between the points of the first look shows here: mass at the window's edge
+        short = [[mass > 1e-13 * rows.sum() for mass in pair] for pair in edges]
+        if np.any(short):
+            window = [_widened(*side, *ends) for side, ends in zip(window, short, strict=True)]
+            continue
+        cumulative = np.cumsum(rows)
+        row = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
+        row = np.minimum(row, len(rows) - 1)
+        column = cells.columns(row, rng)
+        slopes = _slopes(c, cells.P[0][row], cells.P[1][column])
+        # mean (h·slope)² is (h/σ)² for a well of width σ; at 0.1 the variance is still right to 3e-5
+        coarse = max(float(np.mean((slope * h) ** 2)) for slope, h in zip(slopes, cells.width, strict=True))
+        if coarse <= 0.1:
+            x = [
+                axis[at] + _within_cell(slope, h, rng.random(n)) if h else axis[at]
+                for axis, at, slope, h in zip(cells.axes, (row, column), slopes, cells.width, strict=True)
+            ]
+            return np.stack(x[: basis.n_variables], axis=1)
+        points = max(2 * points, int(points * np.sqrt(coarse / 0.05)))
+        if points > _MOST_POINTS[basis.n_variables - 1]:
+            break
+    box = " × ".join(f"[{lo:.4g}, {hi:.4g}]" for lo, hi in window)
+    raise ValueError(
+        f"the model cannot be sampled on a grid: over the range {box} of its scaled variables it has features too "
+        f"narrow for {_MOST_POINTS[basis.n_variables - 1]:,} points a dimension"
+    )
 
-    def masses(start: int, stop: int) -> np.ndarray:
-        """Cell probabilities of the rows start … stop − 1, up to a factor."""
-        p = np.zeros((stop - start + 2, len(axes[1]) + 2))
-        first, last = max(start - 1, 0), min(stop + 1, len(axes[0]))
+
+def _widened(lo: float, hi: float, below: bool, above: bool) -> tuple[float, float]:
+    return lo - 0.3 * (hi - lo) * below, hi + 0.3 * (hi - lo) * above
+
+
+class Cells:
+    """The cells of a grid over a window, and their probabilities up to a common factor."""
+
+    def __init__(self, c: np.ndarray, window: list[tuple[float, float]], lowest: float, points: int) -> None:
+        self.axes = [np.linspace(lo, hi, points) if hi > lo else np.zeros(1) for lo, hi in window]
+        self.width = [x[1] - x[0] if len(x) > 1 else 0.0 for x in self.axes]
+        self.P = [np.vander(x, k, increasing=True) for x, k in zip(self.axes, c.shape, strict=True)]
+        self._minus_c = -c @ self.P[1].T
+        self._minus_c[0] += lowest
+        n = len(self.axes[0])
+        self._chunks = [(start, min(start + _CHUNK, n)) for start in range(0, n, _CHUNK)]
+
+    def masses(self, start: int, stop: int) -> np.ndarray:
+        """Probabilities of the cells in the rows start … stop − 1."""
+        n, m = len(self.axes[0]), len(self.axes[1])
+        p = np.zeros((stop - start + 2, m + 2))
+        first, last = max(start - 1, 0), min(stop + 1, n)
         inside = p[first - start + 1 : last - start + 1, 1:-1]
-        np.matmul(P[0][first:last], minus_c, out=inside)
+        np.matmul(self.P[0][first:last], self._minus_c, out=inside)
         np.maximum(inside, -700.0, out=inside)  # below are numbers on which processors are slow
         np.exp(inside, out=inside)
         total = p[2:, 1:-1] + p[:-2, 1:-1]
-        if width[1]:
+        if m > 1:
             total += p[1:-1, 2:]
             total += p[1:-1, :-2]
         total *= 1 / 24
-        total += p[1:-1, 1:-1] * (11 / 12 - (1 / 12 if width[1] else 0.0))
+        total += p[1:-1, 1:-1] * (11 / 12 - (1 / 12 if m > 1 else 0.0))
         return total
 
-    starts = range(0, len(axes[0]), _CHUNK)
-    stops = [min(start + _CHUNK, len(axes[0])) for start in starts]
-    rows = np.concatenate([masses(*chunk).sum(axis=1) for chunk in zip(starts, stops, strict=True)])
-    cumulative = np.cumsum(rows)
-    row = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
-    row = np.minimum(row, len(rows) - 1)
-    column = np.zeros(n, np.int64)
-    if width[1]:
+    def rows(self) -> np.ndarray:
+        """The probability of every row; keeps those of the first and last column for `edge_masses`."""
+        sums, self._sides = [], np.zeros(2)
+        for chunk in self._chunks:
+            masses = self.masses(*chunk)
+            sums.append(masses.sum(axis=1))
+            self._sides += masses[:, [0, -1]].sum(axis=0)
+        self._ends = np.array([sums[0][0], sums[-1][-1]])
+        return np.concatenate(sums)
+
+    def edge_masses(self) -> list[np.ndarray]:
+        """The probability of the first and last row, and of the first and last column, after `rows`."""
+        return [self._ends, self._sides if self.width[1] else np.zeros(2)]
+
+    def columns(self, row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A column drawn for every row of a list of rows."""
+        column = np.zeros(len(row), np.int64)
+        m = len(self.axes[1])
+        if m == 1:
+            return column
         by_row = np.argsort(row, kind="stable")
-        ends_of = np.searchsorted(row[by_row], [*starts, len(rows)])
-        for k, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-            here = by_row[ends_of[k] : ends_of[k + 1]]
+        bounds = np.searchsorted(row[by_row], [start for start, _ in self._chunks] + [len(self.axes[0])])
+        for (start, stop), first, last in zip(self._chunks, bounds[:-1], bounds[1:], strict=True):
+            here = by_row[first:last]
             if len(here):
-                flat = np.cumsum(masses(start, stop))
-                ends = np.append(0.0, flat)[np.arange(stop - start + 1) * len(axes[1])]
+                flat = np.cumsum(self.masses(start, stop))
+                ends = np.append(0.0, flat)[np.arange(stop - start + 1) * m]
                 r = row[here] - start
                 target = ends[r] + rng.random(len(here)) * (ends[r + 1] - ends[r])
-                found = np.searchsorted(flat, target, side="right") - r * len(axes[1])
-                column[here] = np.clip(found, 0, len(axes[1]) - 1)
-    slopes = _slopes(c, P[0][row], P[1][column])
-    # mean (h·slope)² is (h/σ)² for a well of width σ; at 0.1 the variance is still right to 3e-5
-    if max(float(np.mean((slope * h) ** 2)) for slope, h in zip(slopes, width, strict=True)) > 0.1:
-        if 2 * points > _MOST_POINTS:
-            raise ValueError(
-                f"the model has wells too narrow for a grid of {points} points over the range "
-                + " × ".join(f"[{lo:.4g}, {hi:.4g}]" for lo, hi in window)
-            )
-        return draw(basis, theta, n, rng, 2 * points)
-    x = [
-        axis[at] + _within_cell(slope, h, rng.random(n)) if h else axis[at]
-        for axis, at, slope, h in zip(axes, (row, column), slopes, width, strict=True)
-    ]
-    return np.stack(x[: basis.n_variables], axis=1)
+                column[here] = np.clip(np.searchsorted(flat, target, side="right") - r * m, 0, m - 1)
+        return column
 
 
 def _coefficients(basis: MonomialBasis, theta: np.ndarray) -> np.ndarray:
@@ -120,6 +160,12 @@ def _window(c: np.ndarray) -> tuple[list[tuple[float, float]], float]:
             f"energy does not rise {_DEPTH:g} above its minimum within {_FARTHEST:g} scale units"
         )
     wells = _wells(c, grids, E)
+    sizes = [_on_grid(np.abs(c), [np.abs(x[:1]), np.abs(x[1:])])[0, 0] for _, x in wells[:1]]
+    if not wells or sizes[0] * np.finfo(float).eps > 1e-6:
+        raise ValueError(
+            "the energy cancels: near its minimum it is the difference of numbers too large for double precision. "
+            "Write the model in variables centred there (location, scale)"
+        )
     lowest = min(float(E.min()), min(value for value, _ in wells))
     wells = [(value, x) for value, x in wells if value < lowest + _DEPTH]
     for _ in range(30):

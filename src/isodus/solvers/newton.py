@@ -13,9 +13,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-__all__ = ["Evaluation", "Problem", "Rung", "ladder"]
+__all__ = ["Evaluation", "Problem", "Rung", "inverse", "ladder"]
 
 _ARMIJO = 1e-4
+_NEAR = 0.3  # decrement below which full steps are tried
 
 
 class Evaluation(Protocol):
@@ -40,15 +41,17 @@ class Problem:
     status: "running", "converged", "iteration limit", "singular" or "non-finite". decrement:
     √(gᵀA⁻¹g), the length of the Newton step in the problem's own metric, which no change of units
     touches; tolerances are on it. evaluation: at the last accepted point, one step before `theta` when
-    converged. rate: by how much a step with the present Hessian kept would shorten the next.
+    converged. rate: by how much a step with the present Hessian kept would shorten the next. floor: least
+    values of the coordinates, −inf for most, which `theta` must satisfy from the start.
     """
 
     theta: np.ndarray
+    floor: np.ndarray | None = None
     status: str = "running"
     n_iter: int = 0
     decrement: float = np.inf
     evaluation: Evaluation | None = None
-    solve: Callable[[np.ndarray], np.ndarray] | None = None
+    metric: np.ndarray | None = None
     step: np.ndarray | None = None
     length: float = 0.0
     quadratic: float = np.inf  # c in λ' ≈ cλ², where it is known
@@ -73,13 +76,23 @@ class Problem:
         before = self.decrement if newton else np.inf
         self.theta, self.evaluation = self.trial(), at_trial
         if at_trial.hessian is not None:
-            self.solve = inverse(at_trial.hessian)
-        if self.solve is None:
+            self.metric = at_trial.hessian
+        assert self.metric is not None
+        self.step = newton_step(self.metric, at_trial.gradient, self.theta, self.floor)
+        if self.step is None:
             self.status = "singular"
             return
-        self.step, self.length = -self.solve(at_trial.gradient), 1.0
         self.decrement = float(np.sqrt(max(-at_trial.gradient @ self.step, 0.0)))
+        # far out a full step overshoots: grow from the length that was good last
+        self.length = 1.0 if self.decrement <= _NEAR else min(1.0, 4 * (self.length or 0.25))
         self._look_ahead(before, fresh, tol)
+
+    @property
+    def on_floor(self) -> np.ndarray:
+        """Which coordinates the floor holds up."""
+        if self.floor is None:
+            return np.zeros(len(self.theta), bool)
+        return self.theta <= np.where(self.floor > -np.inf, 1 + 1e-9, 1.0) * self.floor
 
     def _look_ahead(self, before: float, fresh: bool, tol: float) -> None:
         """Finish, or choose what to ask for next, by the decrements that are to be expected.
@@ -119,15 +132,41 @@ class Problem:
         return False
 
 
+def newton_step(
+    A: np.ndarray, gradient: np.ndarray, theta: np.ndarray, floor: np.ndarray | None = None
+) -> np.ndarray | None:
+    """−A⁻¹g; what would cross the floor ends on it, and the rest is solved given that. None if A is singular.
+
+    Which coordinates are held is decided anew at every step, so the floor is left when the gradient turns.
+    """
+    step = np.zeros_like(gradient)
+    free = np.ones(len(gradient), bool)
+    while True:
+        solve = inverse(A[np.ix_(free, free)]) if not free.all() else inverse(A)
+        if solve is None:
+            return None
+        step[free] = -solve(gradient[free] + A[np.ix_(free, ~free)] @ step[~free])
+        if floor is None:
+            return step
+        crossing = free & (theta + step < floor)
+        if not crossing.any():
+            return step
+        step[crossing] = (floor - theta)[crossing]
+        free &= ~crossing
+
+
 def inverse(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
     """v ↦ A⁻¹v through Cholesky of A scaled to a unit diagonal; None where A is singular to rounding."""
     diagonal = np.diagonal(hessian)
-    if not np.all(diagonal > 0):
+    if not np.all((diagonal > 0) & np.isfinite(diagonal)):
         return None
     scale = 1 / np.sqrt(diagonal)
     try:
         factor = cho_factor(hessian * scale * scale[:, None], lower=True, check_finite=False)
     except LinAlgError:
+        return None
+    # the least pivot is what of a statistic is not a combination of the others
+    if np.min(np.diagonal(factor[0])) ** 2 < 10 * len(scale) * np.finfo(float).eps:
         return None
     return lambda v: scale * cho_solve(factor, scale * v, check_finite=False)
 
@@ -140,18 +179,25 @@ class Rung(NamedTuple):
     rounding: float = 1e-12
 
 
-def ladder(rungs: Sequence[Rung], starts: Sequence[np.ndarray], *, max_iter: int) -> list[Problem]:
+def ladder(
+    rungs: Sequence[Rung],
+    starts: Sequence[np.ndarray],
+    floors: Sequence[np.ndarray | None] | None = None,
+    *,
+    max_iter: int,
+) -> list[Problem]:
     """Minimise on growing samples, or with growing precision, each rung from where the one before ended.
 
     A small sample may have no minimiser where the whole has one: what has not converged on a lower
     rung starts the next one afresh. Iterations are counted over all rungs.
     """
-    problems = [Problem(start) for start in starts]
+    floors = floors or [None] * len(starts)
+    problems = [Problem(start, floor) for start, floor in zip(starts, floors, strict=True)]
     for rung in rungs:
         problems = [
-            Problem(p.theta, n_iter=p.n_iter, quadratic=p.quadratic)
+            Problem(p.theta, p.floor, n_iter=p.n_iter, quadratic=p.quadratic)
             if p.status == "converged"
-            else Problem(start, n_iter=p.n_iter)
+            else Problem(start, p.floor, n_iter=p.n_iter)
             for p, start in zip(problems, starts, strict=True)
         ]
         minimize(rung, problems, max_iter=max_iter)

@@ -1,0 +1,55 @@
+"""Node-wise linear regression from the Gram matrix: the Gaussian part of a model, in closed form.
+
+For a Gaussian the conditional of x_i is a regression on the others, x_i = β₀ + Σ_j β_j x_j + noise of variance
+σ², so that θ_(i,i) = 1/(2σ²), θ_(i,j) = −β_j/σ², θ_(i) = −β₀/σ²: pseudo-likelihood's optimum, from the second
+moments alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .arrays import Array, namespace, to_host
+from .basis import MonomialBasis
+from .samples import ArraySamples
+from .solvers.newton import inverse
+
+__all__ = ["gaussian_parameters", "second_moments"]
+
+
+def second_moments(samples: ArraySamples) -> np.ndarray:
+    """⟨(1, y)(1, y)ᵀ⟩ over samples, shape (p + 1, p + 1)."""
+
+    def block(Y: Array, count: Array | None) -> Array:
+        xp = namespace(Y)
+        Z = xp.concat([xp.ones((1, Y.shape[1]), dtype=Y.dtype, device=Y.device), Y], axis=0)
+        return (Z if count is None else Z * count) @ xp.matrix_transpose(Z)
+
+    total = to_host(samples.sum(block, 4096))
+    return total / total[0, 0]
+
+
+def gaussian_parameters(basis: MonomialBasis, moments: np.ndarray, i: int) -> np.ndarray | None:
+    """Local parameters of node i for the Gaussian with these second moments; None where it is degenerate.
+
+    Terms of degree above 2 get zero. A basis without x_i² has no Gaussian part: all zeros.
+    """
+    terms = [basis.terms[k] for k in basis.local(i).terms]
+    theta = np.zeros(len(terms))
+    if (i, i) not in terms:
+        return theta
+    # the constant stands for the term (i,), the other variable for a term (i, j)
+    places = [k for k, term in enumerate(terms) if len(term) <= 2 and term != (i, i)]
+    columns = [0 if len(terms[k]) == 1 else 1 + sum(terms[k]) - i for k in places]
+    variance = moments[i + 1, i + 1]
+    if columns:
+        solve = inverse(moments[np.ix_(columns, columns)])
+        if solve is None:
+            return None
+        beta = solve(moments[columns, i + 1])
+        variance = variance - beta @ moments[columns, i + 1]
+        if not variance > 1e-12 * moments[i + 1, i + 1]:
+            return None
+        theta[places] = -beta / variance
+    theta[terms.index((i, i))] = 1 / (2 * variance)
+    return theta

@@ -1,0 +1,102 @@
+"""The one-dimensional polynomial family, batched over samples: log Z, moments, distribution, draws.
+
+Row j has the density f_j(x) ∝ exp(−q_j(x)) on the real line,
+
+    q_j(x) = Σ_{l=1..s} a[l−1, j] x^l + nu |x − centre|^power,        a: (s, n), power > s.
+
+How: outside of the intervals where q ≤ min q + level nothing is left in double precision. On such an
+interval, mapped to u ∈ [−1, 1], q is a polynomial between 0 and `level`, so it cannot vary faster than its
+degree allows and a few dozen fixed nodes integrate exp(−q): energies and moments of all rows are two matrix
+products with one exp between them (`rules`).
+
+Two roads lead to the intervals, told apart row by row (`rows`). `quick` takes rows with one interval, well
+conditioned, and uses the trapezoid sum (spectrally accurate, since the density vanishes at both ends).
+`careful` takes all others: compensated Taylor shifts, so that q near the mode is that of the given doubles,
+and a double exponential rule on each monotone piece of q. Each rule is doubled until it agrees with its own
+half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Array, namespace, on_device, to_host
+from .distribution import LEVEL, cdf_rows, quantile_rows
+from .pieces import Pieces
+from .rows import Family, each_row
+from .rules import moment_rows
+
+__all__ = ["Integrals", "cdf", "draw", "integrate", "quantile"]
+
+
+@dataclass(frozen=True)
+class Integrals:
+    """Normalisers and moments of n rows.
+
+    log_z (n,): log ∫ exp(−q) dx.  moments (m, n): E[x^l], l = 1..m.  mode (n,): where the density is highest.
+    central (m, n): E[(x − mode)^l], for covariances where the mass is narrow and far from zero.
+    missing: host indices of rows with no density (q not confining, or not finite), or whose density
+    double precision cannot resolve; there log_z = +inf and everything else is 0.
+    """
+
+    log_z: Array
+    moments: Array
+    mode: Array
+    central: Array
+    missing: np.ndarray
+
+
+def integrate(
+    a: Array,
+    *,
+    moments: int = 0,
+    nu: float = 0.0,
+    power: float = 0.0,
+    centre: float = 0.0,
+    tol: float = 1e-10,
+) -> Integrals:
+    """The log of Z = ∫ exp(−q) dx and E[x^l], l = 1..moments, of every row; relative errors below `tol`.
+
+    The error of an odd moment is relative to E|x|^l. Mass more than 38 + 1.25·moments above the lowest
+    energy is dropped.
+    """
+    xp, family = namespace(a), Family.of(a, nu, power, centre)
+
+    def kernel(p: Pieces, out: Array) -> Array:
+        return moment_rows(p, out, moments, tol)
+
+    out, exists = each_row(kernel, 2 + 2 * moments, family, (), LEVEL + 1.25 * moments)
+    log_z = xp.where(exists, out[1 + moments, ...] - family.origin, xp.inf)
+    missing = np.nonzero(~to_host(exists))[0]
+    return Integrals(log_z, out[2 + moments :, ...], out[0, ...], out[1 : 1 + moments, ...], missing)
+
+
+def quantile(a: Array, u: Array, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0) -> Array:
+    """The x with ∫_{−∞}^x f / ∫ f = u, for u (n,) in (0, 1); the error, as a probability, is below 1e-10."""
+    return _existing(quantile_rows, a, u, nu, power, centre)
+
+
+def cdf(a: Array, x: Array, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0) -> Array:
+    """∫_{−∞}^x f / ∫ f for x (n,); absolute error below 1e-10."""
+    return _existing(cdf_rows, a, x, nu, power, centre)
+
+
+def draw(a: Array, rng: np.random.Generator, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0) -> Array:
+    """One exact draw from each row, (n,): the quantile at a uniform variate made on the host."""
+    u = 1.0 - rng.random(a.shape[1])  # in (0, 1]; the clip keeps 1 out
+    return quantile(a, on_device(np.minimum(u, 1.0 - 2.0**-53), a), nu=nu, power=power, centre=centre)
+
+
+def _existing(kernel: Callable, a: Array, v: Array, nu: float, power: float, centre: float) -> Array:
+    """The kernel's one result for every row, or an error that names the first row without a density."""
+    out, exists = each_row(kernel, 1, Family.of(a, nu, power, centre), (v,), LEVEL)
+    missing = np.nonzero(~to_host(exists))[0]
+    if missing.size:
+        raise ValueError(
+            f"{missing.size} of {a.shape[1]} rows have no density (the first: row {missing[0]}): "
+            f"with nu = {nu}, the highest non-zero coefficient must be of even degree, positive, all finite"
+        )
+    return out[0, ...]
