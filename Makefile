@@ -45,6 +45,6 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.installed-%: pyproject.toml | $(VENV)/bin/python
-	@echo "installing isodus and its tools for `make $*` into $(VENV); this takes a minute"
+	@echo 'installing isodus and its tools ($*) into $(VENV); this takes a minute'
 	@$(pip) install -e '.[$*]'
 	@touch $@ $(VENV)/.installed

@@ -78,7 +78,7 @@ def _pointwise(m: Array, minus_nu: Array, exponent: int | Array, centre: Array |
     log_w += contract(a, u)
     shift = xp.max(log_w, axis=1)
     # where every weight vanishes or one overflows there is no finite shift: let the value show it
-    shift = xp.where(xp.isfinite(shift), shift, 0.0)
+    shift = xp.where(xp.isfinite(shift), shift, xp.zeros_like(shift))
     log_w -= shift[:, None]
     w = xp.exp(log_w)
     root = xp.sqrt(w)

@@ -30,7 +30,7 @@ _SCAN = np.linspace(-1.2, 1.2, 17)
 _FAR = float(_SCAN[1] - _SCAN[0])  # the longest step towards the mode
 _FOLD = 0.3  # what v² counts as where a higher power is replaced by a lower one
 _CHECK = np.linspace(-1.0, 1.0, 129)
-_TIE = 1e-3  # a second well this near to the first, relative to b_2 u², is left to the careful road
+_TIE = 1e-3  # wells of depths so near that nodes cannot tell the deeper one are left to the careful road
 
 
 def hasty(a: Array, low: Array | None, nu: float, power: float, level: float) -> tuple[Pieces, Array]:
@@ -54,7 +54,7 @@ def _quick(a: Array, level: float, patient: bool) -> tuple[Pieces, Array]:
     energy = polynomial([0.0, *listed(c)], v)
     ok = ok & (polynomial([0.0, *listed(xp.abs(c))], xp.abs(v)) < ILL_CONDITIONED)
     h = taylor(c, v)
-    T = _window(h, level, 12 if patient else 2 if d == 4 else 3)
+    T = _window(h, level, 12 if patient else 3)
     pieces = empty((d + 1, 1, T.shape[0]), T)
     pieces[0, ...] = 0.0
     b = scaled(h, T, pieces[1:, 0, :])
@@ -158,7 +158,7 @@ def _quartic_start(c: Array) -> Array:
 
 def _window(h: Array, level: float, steps: int) -> Array:
     """T (n,) with Σ h_k (±T)^k about level + 2 on the side where that is less."""
-    t = _reach(h, level)
+    t = 1.35 * _reach(h, level)  # from beyond the barrier of a double well
     odd = polynomial([h[k, ...] for k in range(0, h.shape[0], 2)], t * t)
     return _crossing(h, -_sign(odd), t, level, steps)
 
@@ -226,11 +226,13 @@ def _lowest_at_zero(b: Array) -> Array:
 
 
 def _lowest_at_nodes(b: Array) -> Array:
-    """Where Σ_k b_k u^k > _TIE b_2 u² at all nodes."""
+    """Where Σ_k b_k u^k > _TIE (b_2 + 50) u² at all nodes, 50 being about what the sum is at the ends."""
     xp = namespace(b)
     V = _CHECK[:, None] ** np.arange(1, b.shape[0] + 1)
     V[:, 1] *= 1.0 - _TIE
-    return xp.min(on_device(V, b) @ b, axis=0) > -1e-9
+    e = on_device(V, b) @ b
+    e -= on_device(50.0 * _TIE * _CHECK[:, None] ** 2, b)
+    return xp.min(e, axis=0) > -1e-9
 
 
 def _positive(p: Array) -> Array:
