@@ -78,6 +78,4 @@ def test_importing_isodus_pulls_in_nothing_heavy():
 
 def test_files_are_one_job_each():
     for path in ROOT.rglob("*.py"):
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= (720 if path.name == "univariate.py" else 450), (
-            path
-        )
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 450, path

@@ -60,10 +60,10 @@ def empty(shape: tuple[int, ...], like: Array) -> Array:
     """
     if type(like) is not np.ndarray:
         return namespace(like).empty(shape, dtype=like.dtype, device=like.device)
-    size = prod(shape) * like.itemsize
-    memory = np.empty(size + _LINE, np.uint8)
-    start = -memory.ctypes.data % _LINE
-    return memory[start : start + size].view(like.dtype).reshape(shape)
+    size, step = prod(shape), like.itemsize
+    memory = np.empty(size + _LINE // step, like.dtype)
+    start = -memory.__array_interface__["data"][0] % _LINE // step
+    return memory[start : start + size].reshape(shape)
 
 
 def gram(G: Array) -> Array:

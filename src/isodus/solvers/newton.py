@@ -139,20 +139,23 @@ def newton_step(
 
     Which coordinates are held is decided anew at every step, so the floor is left when the gradient turns.
     """
-    step = np.zeros_like(gradient)
+    solve = inverse(A)
+    if solve is None:
+        return None
+    step = -solve(gradient)
+    if floor is None:
+        return step
     free = np.ones(len(gradient), bool)
     while True:
-        solve = inverse(A[np.ix_(free, free)]) if not free.all() else inverse(A)
-        if solve is None:
-            return None
-        step[free] = -solve(gradient[free] + A[np.ix_(free, ~free)] @ step[~free])
-        if floor is None:
-            return step
         crossing = free & (theta + step < floor)
         if not crossing.any():
             return step
         step[crossing] = (floor - theta)[crossing]
         free &= ~crossing
+        solve = inverse(A[np.ix_(free, free)])
+        if solve is None:
+            return None
+        step[free] = -solve(gradient[free] + A[np.ix_(free, ~free)] @ step[~free])
 
 
 def inverse(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
