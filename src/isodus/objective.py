@@ -154,10 +154,11 @@ def _grams(factors: list[tuple[Array, Array]], rest: Array | None, plans: Sequen
     xp = namespace(H)
     width = max(plan[-1][0].stop for plan in plans)
     out = xp.zeros((len(plans), width - 1, width), dtype=H.dtype, device=H.device)
+    features = empty((width, H.shape[1]), H)
     for j, plan in enumerate(plans):
         K = plan[-1][0].stop
+        G = features[:K, :]
         for z, f in factors:
-            G = empty((K, H.shape[1]), H)
             G[0, :] = z[j, :]
             for here, l, cofactors in plan:
                 multiply_into(G[here, :], rows(H, cofactors), f[l, j, :])
