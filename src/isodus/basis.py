@@ -33,7 +33,7 @@ class Local(NamedTuple):
 
     terms: np.ndarray
     cofactors: np.ndarray
-    ends: np.ndarray
+    ends: tuple[int, ...]
 
 
 class Recipe(NamedTuple):
@@ -233,8 +233,8 @@ class MonomialBasis:
         ]
 
     @cached_property
-    def _incidence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All (variable, power, term, cofactor) quadruples, by variable, then power, then cofactor."""
+    def _incidence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Terms and cofactors of all nodes, by variable, then power, then cofactor, and where each group begins."""
         p, width = self.n_variables, self.degree - 1
         lookup = _Lookup(self.cofactors, p, width)
         variables, powers, terms, cofactors = [], [], [], []
@@ -250,7 +250,7 @@ class MonomialBasis:
         group = variable * np.int64(self.degree + 1) + power
         order = np.argsort(group * len(self.cofactors) + cofactor)
         ends = np.searchsorted(group[order], np.arange(p * (self.degree + 1) + 1))
-        return ends, term[order], cofactor[order], power[order]
+        return ends, term[order], cofactor[order]
 
     def local(self, i: int) -> Local:
         """The terms of node i."""
@@ -259,11 +259,11 @@ class MonomialBasis:
         return self._locals[i]
 
     def _local(self, i: int) -> Local:
-        ends, terms, cofactors, _ = self._incidence
+        ends, terms, cofactors = self._incidence
         first = i * (self.degree + 1)
         bounds = ends[first + 1 : first + self.degree + 2]
         here = slice(int(bounds[0]), int(bounds[-1]))
-        return Local(terms[here], cofactors[here], bounds - bounds[0])
+        return Local(terms[here], cofactors[here], tuple((bounds - bounds[0]).tolist()))
 
 
 def _positive_int(value: int, name: str) -> int:

@@ -120,7 +120,7 @@ class Objective:
 
     def _plan(self, i: int, local: Local) -> Plan:
         if i not in self._plans:
-            stretches = [(l, int(a), int(b)) for l, (a, b) in enumerate(pairwise(local.ends)) if b > a]
+            stretches = [(l, a, b) for l, (a, b) in enumerate(pairwise(local.ends)) if b > a]
             self._plans[i] = [(slice(a + 1, b + 1), l, as_index(local.cofactors[a:b])) for l, a, b in stretches]
         return self._plans[i]
 
