@@ -12,6 +12,7 @@ from scipy import stats
 from isodus import univariate
 from isodus.arrays import to_host
 from isodus.univariate import cdf, draw, integrate, quantile
+from isodus.univariate.adaptive import integrate_each
 
 TOL = 1e-10
 
@@ -198,6 +199,83 @@ def test_tilted_rows_match_mpmath_on_the_quick_road(monkeypatch):
             assert max(errors(q, r, j, moments)) <= TOL, name
 
 
+def trial_points(n, seed):
+    """Coefficients (4, n) as a line search far from the solution makes them: deep wells, far apart and from zero."""
+    rng = np.random.default_rng(seed)
+    a = rng.choice([-1.0, 1.0], (4, n)) * 10.0 ** rng.uniform(-2.0, [[3.0], [2.5], [2.0], [2.0]], (4, n))
+    a[3] = 10.0 ** rng.uniform(-3.0, 0.0, n)
+    return a
+
+
+def double_wells(n, seed):
+    """h (y² − w²)² + e y, y = x − m: wells of nearly equal depth, barriers from 1e-3 to 1e6."""
+    rng = np.random.default_rng(seed)
+    h, w, m = 10.0 ** rng.uniform(-3, 0, n), 10.0 ** rng.uniform(-0.5, 1.5, n), rng.normal(size=n) * 5.0
+    e = rng.normal(size=n) * 10.0 ** rng.uniform(-6, 1.7, n) / w
+    b = -2.0 * h * w * w
+    return np.stack([e - 2.0 * b * m - 4.0 * h * m**3, b + 6.0 * h * m * m, -4.0 * h * m, h])
+
+
+def level_barriers(n, seed):
+    """Barriers, and depths of the other well, from half to twice the cutoff level: every case of `wells`."""
+    rng = np.random.default_rng(seed)
+    D, height, e = 10.0 ** rng.uniform(-1, 2, n), rng.uniform(20.0, 150.0, n), rng.uniform(0.0, 60.0, n)
+    h = 16.0 * height / D**4
+    return np.stack([e / D, h * D * D, -2.0 * h * D, h])
+
+
+HARD = {"trial points": trial_points, "double wells": double_wells, "barriers at the level": level_barriers}
+# a far well at the level made up 1.7e-9 and 1.5e-10 of a moment, and was dropped
+FAR_WELLS = [(0.0, 73.06046276, 26.88174776, 2.53414439), (-0.23930919, 6.56093107, -0.83696386, 0.02765965)]
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_quartics_match_mpmath_without_the_careful_road(name, monkeypatch):
+    monkeypatch.setattr(univariate.rows, "careful", None)
+    integrate(HARD[name](3000, 1), moments=8)
+    a = HARD[name](16, 2)
+    for tol in (TOL, 1e-6):
+        r = integrate(a, moments=8, tol=tol)
+        for j in range(a.shape[1]):
+            z, m = errors(a, r, j, 8)
+            assert z <= tol + 2 * np.finfo(float).eps * abs(r.log_z[j]), a[:, j]
+            assert m <= tol, a[:, j]
+
+
+def test_a_light_well_far_away_counts_in_the_moments():
+    a = batch(FAR_WELLS)
+    r = integrate(a, moments=8)
+    for j in range(a.shape[1]):
+        assert max(errors(a, r, j, 8)) <= TOL
+
+
+def friendly(n, seed):
+    rng = np.random.default_rng(seed)
+    return np.stack([*rng.normal(size=(3, n)), rng.uniform(0.2, 2.0, n)])
+
+
+@pytest.mark.parametrize("make", [friendly, *HARD.values()])
+@pytest.mark.parametrize("moments", [0, 4, 8])
+@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-8])
+def test_a_loose_tolerance_is_kept(make, moments, tol):
+    a = make(3000, 4)
+    exact, r = integrate(a, moments=moments, tol=1e-12), integrate(a, moments=moments, tol=tol)
+    assert np.all(np.abs(r.log_z - exact.log_z) <= tol + 1e-14 * np.abs(exact.log_z))
+    even = np.concatenate([np.ones((1, 3000)), exact.moments[1::2]])
+    for k in range(1, moments + 1):
+        size = np.sqrt(even[k // 2] * even[(k + 1) // 2])  # ≥ E|x|^k, the same for even k
+        assert np.all(np.abs(r.moments[k - 1] - exact.moments[k - 1]) <= tol * size), k
+
+
+@pytest.mark.parametrize("tail", [{}, {"nu": 1e-3, "power": 6.0}])
+def test_a_loose_tolerance_is_kept_for_other_degrees(tail):
+    a = friendly(2000, 6)
+    a = a if tail else np.concatenate([a, np.zeros((1, 2000)), a[3:]])
+    exact, r = integrate(a, moments=8, tol=1e-12, **tail), integrate(a, moments=8, tol=1e-6, **tail)
+    assert np.all(np.abs(r.log_z - exact.log_z) <= 1e-6)
+    assert np.all(np.abs(r.moments - exact.moments)[1::2] <= 1e-6 * exact.moments[1::2])
+
+
 @pytest.mark.parametrize("tail", [{}, {"nu": 1e-3, "power": 6.0}])
 def test_the_mode_is_the_lowest_point(tail):
     rng = np.random.default_rng(8)
@@ -355,6 +433,7 @@ def test_draws_follow_the_density():
 
 CONTRACT = [
     ({k: QUARTIC[k] for k in list(QUARTIC)[::2]}, {}),
+    (dict(enumerate(level_barriers(12, 5).T)), {}),
     ({k: SEXTIC[k] for k in ("friendly", "narrow", "effective degree 4")}, {}),
     ({k: QUARTIC[k] for k in ("friendly", "unequal wells")}, {"nu": 0.01, "power": 6.0, "centre": 0.3}),
     ({k: QUARTIC[k] for k in ("friendly", "unequal wells")}, {"nu": 0.01, "power": 5.5}),
@@ -408,3 +487,25 @@ def test_no_rows():
     r = integrate(np.zeros((4, 0)), moments=2)
     assert r.moments.shape == (2, 0)
     assert quantile(np.zeros((4, 0)), np.zeros(0)).shape == (0,)
+
+
+ADAPTIVE = {
+    "friendly": np.random.default_rng(0).normal([0, 0.5, 0, 1], [1, 0.3, 0.3, 0.2], (12, 4)).T,
+    "double wells": np.array([(0.1 * k, -2.0 * h, 0.02 * h, h) for k, h in enumerate((1.0, 2.5, 4.0, 8.0, 15.0))]).T,
+    "three wells": np.array([SEXTIC["three wells"], SEXTIC["friendly"]]).T,
+    "of lower degree": np.array([(0.4, 1.5, 0.0, 0.0), (-3.0, 0.2, 0.0, 0.0)]).T,
+    "missing": np.array(
+        [(0, 0, 0, -1.0), (0, 0, 1.0, 0), (1.0, 0, 0, 0), (0, 0, 0, 0), (0, np.nan, 0, 1), (1, -1, 0, 0), (1, 1, 1, 1)]
+    ).T.astype(float),
+}
+
+
+@pytest.mark.parametrize("name", ADAPTIVE)
+def test_each_row_by_itself_gives_the_same(name):
+    a = ADAPTIVE[name]
+    batched, each = integrate(a, moments=8), integrate_each(a, moments=8)
+    assert np.array_equal(batched.missing, each.missing)
+    assert len(each.missing) == (6 if name == "missing" else 0)
+    assert np.allclose(batched.log_z, each.log_z, rtol=1e-9, atol=1e-9)
+    size = (1 + each.moments[1::2]).repeat(2, axis=0)  # odd moments may cancel
+    assert np.all(np.abs(batched.moments - each.moments) <= 1e-8 * size)

@@ -9,17 +9,20 @@ interval, mapped to u ∈ [−1, 1], q is a polynomial between 0 and `level`, so
 degree allows and a few dozen fixed nodes integrate exp(−q): energies and moments of all rows are two matrix
 products with one exp between them (`rules`).
 
-Two roads lead to the intervals, told apart row by row (`rows`). `quick` takes rows with one interval, well
-conditioned, and uses the trapezoid sum (spectrally accurate, since the density vanishes at both ends).
-`careful` takes all others: compensated Taylor shifts, so that q near the mode is that of the given doubles,
-and a double exponential rule on each monotone piece of q. Each rule is doubled until it agrees with its own
-half.
+Three roads lead to the intervals, told apart row by row (`rows`). `quick` takes rows with one interval, well
+conditioned, and uses the trapezoid sum (spectrally accurate, since the density vanishes at both ends). `wells`
+takes all other quartics, ill conditioned or with an interval about each of two wells, with compensated Taylor
+shifts, so that q near the mode is that of the given doubles, and the same sum. `careful` takes what is left:
+the same shifts, and a double exponential rule on each monotone piece of q. Each rule is doubled until it agrees
+with its own half. Distribution and draws know `quick` and `careful` only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from math import log
 
 import numpy as np
 
@@ -27,7 +30,7 @@ from ..arrays import Array, namespace, on_device, to_host
 from .distribution import LEVEL, cdf_rows, quantile_rows
 from .pieces import Pieces
 from .rows import Family, each_row
-from .rules import moment_rows
+from .rules import moment_rows, raw_moments
 
 __all__ = ["Integrals", "cdf", "draw", "integrate", "quantile"]
 
@@ -36,17 +39,21 @@ __all__ = ["Integrals", "cdf", "draw", "integrate", "quantile"]
 class Integrals:
     """Normalisers and moments of n rows.
 
-    log_z (n,): log ∫ exp(−q) dx.  moments (m, n): E[x^l], l = 1..m.  mode (n,): where the density is highest.
-    central (m, n): E[(x − mode)^l], for covariances where the mass is narrow and far from zero.
+    log_z (n,): log ∫ exp(−q) dx.  mode (n,): where the density is highest.  central (m, n): E[(x − mode)^l],
+    l = 1..m, for covariances where the mass is narrow and far from zero.
     missing: host indices of rows with no density (q not confining, or not finite), or whose density
     double precision cannot resolve; there log_z = +inf and everything else is 0.
     """
 
     log_z: Array
-    moments: Array
     mode: Array
     central: Array
     missing: np.ndarray
+
+    @cached_property
+    def moments(self) -> Array:
+        """E[x^l], l = 1..m, (m, n)."""
+        return raw_moments(self.central, self.mode)
 
 
 def integrate(
@@ -60,18 +67,17 @@ def integrate(
 ) -> Integrals:
     """The log of Z = ∫ exp(−q) dx and E[x^l], l = 1..moments, of every row; relative errors below `tol`.
 
-    The error of an odd moment is relative to E|x|^l. Mass more than 38 + 1.25·moments above the lowest
-    energy is dropped.
+    The error of an odd moment is relative to E|x|^l. Mass more than log(1/tol) + 15 + 1.25·moments above the
+    lowest energy may be dropped.
     """
     xp, family = namespace(a), Family.of(a, nu, power, centre)
 
     def kernel(p: Pieces, out: Array) -> Array:
         return moment_rows(p, out, moments, tol)
 
-    out, exists = each_row(kernel, 2 + 2 * moments, family, (), LEVEL + 1.25 * moments)
-    log_z = xp.where(exists, out[1 + moments, ...] - family.origin, xp.inf)
-    missing = np.nonzero(~to_host(exists))[0]
-    return Integrals(log_z, out[2 + moments :, ...], out[0, ...], out[1 : 1 + moments, ...], missing)
+    out, exists = each_row(kernel, 2 + moments, family, (), 15.0 - log(tol) + 1.25 * moments)
+    log_z = xp.where(exists, out[0, ...] - family.origin, xp.inf)
+    return Integrals(log_z, out[1, ...], out[2:, ...], np.nonzero(~to_host(exists))[0])
 
 
 def quantile(a: Array, u: Array, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0) -> Array:

@@ -79,7 +79,7 @@ def quantile_rows(p: Pieces, out: Array, v: Array) -> Array:
 
     u = root(g, left, right, start, xp.ones_like(v) > 0, lambda u: 1e-12 * Z / half)
     out[0, ...] = p.mode + (mid + half * u) + p.shift
-    return ok & (Z > 0)
+    return ok & (Z > 0) & xp.isfinite(out[0, ...])
 
 
 def _piece(p: Pieces, k: Array) -> tuple[Array, Array, Array]:
@@ -107,4 +107,4 @@ def cdf_rows(p: Pieces, out: Array, x: Array) -> Array:
     F = xp.sum(F + xp.sum(xp.where(before, mass[:, :-1, :], 0.0), axis=1), axis=0)
     Z = xp.sum(mass, axis=(0, 1))
     out[0, ...] = xp.minimum(F / Z, xp.ones_like(Z))
-    return ok & (Z > 0)
+    return ok & (Z > 0) & xp.isfinite(out[0, ...])

@@ -8,8 +8,8 @@ In the variable v = x / s with s such that the largest even term of q reaches th
 3. Σ_{k≥2} k b_k u^{k−2} > 0 for |u| ≥ 1: q rises beyond the interval;
 4. Σ_{k≥2} b_k u^{k−2} ≥ 0: the mode is the lowest point.
 
-`hasty` takes few steps, `patient` takes more with the rows left over; where a certificate fails even then, the
-row is left to the careful road.
+`hasty` takes few steps, for quartics without the scale s, and `patient` takes more with the rows left over;
+where a certificate fails even then, the row is left to another road.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from ..arrays import Array, empty, matmul_into, multiply_into, namespace, on_dev
 from .pieces import ILL_CONDITIONED, Pieces
 from .polynomials import listed, polynomial, put_rows, scaled, taylor, value_slope
 
-__all__ = ["hasty", "patient", "tightened"]
+__all__ = ["hasty", "patient", "quartic_start", "tightened"]
 
 _SCAN = np.linspace(-1.2, 1.2, 17)
 _FAR = float(_SCAN[1] - _SCAN[0])  # the longest step towards the mode
 _FOLD = 0.3  # what v² counts as where a higher power is replaced by a lower one
 _CHECK = np.linspace(-1.0, 1.0, 129)
+_FLAT = 1e-15  # h_1² / h_2, four times what q is above its minimum: at the mode
 _TIE = 1e-3  # wells of depths so near that nodes cannot tell the deeper one are left to the careful road
 
 
 def hasty(a: Array, low: Array | None, nu: float, power: float, level: float) -> tuple[Pieces, Array]:
     """The quick road with few steps, which do for most rows."""
-    return _quick(a, level, False)
+    return _quartic(a, level) if a.shape[0] == 4 else _quick(a, level, False)
 
 
 def patient(a: Array, low: Array | None, nu: float, power: float, level: float) -> tuple[Pieces, Array]:
@@ -54,7 +55,7 @@ def _quick(a: Array, level: float, patient: bool) -> tuple[Pieces, Array]:
     energy = polynomial([0.0, *listed(c)], v)
     ok = ok & (polynomial([0.0, *listed(xp.abs(c))], xp.abs(v)) < ILL_CONDITIONED)
     h = taylor(c, v)
-    T = _window(h, level, 12 if patient else 3)
+    T = _window(h, level, 12 if patient else 2)
     pieces = empty((d + 1, 1, T.shape[0]), T)
     pieces[0, ...] = 0.0
     b = scaled(h, T, pieces[1:, 0, :])
@@ -62,6 +63,30 @@ def _quick(a: Array, level: float, patient: bool) -> tuple[Pieces, Array]:
     if d > 4:  # the start for a quartic is in the lowest well
         ok = ok & _most(b, _lowest_at_zero(b) | ~ok, _lowest_at_nodes)
     return _pieces(pieces, v * s, T * s, energy, ok, patient)
+
+
+def _quartic(a: Array, level: float) -> tuple[Pieces, Array]:
+    """The same for a quartic: the mode has a formula, and q rises where 4 b_4 u² + 3 b_3 u + 2 b_2 > |b_1|."""
+    xp = namespace(a)
+    x = quartic_start(a, 4)
+    energy = polynomial([0.0, *listed(a)], x)
+    ok = polynomial([0.0, *listed(xp.abs(a))], xp.abs(x)) < ILL_CONDITIONED
+    h = taylor(a, x)
+    ok &= h[0, ...] * h[0, ...] < _FLAT * h[1, ...]
+    T = _window(h, level, 2)
+    pieces = empty((5, 1, T.shape[0]), T)
+    pieces[0, ...] = 0.0
+    b1, b2, b3, b4 = listed(scaled(h, T, pieces[1:, 0, :]))
+    lower = b2 + b4
+    lower -= xp.abs(b1 + b3)
+    ok &= (lower > level) & (lower < 1.5 * level)
+    b3 = 3.0 * xp.abs(b3)
+    parabola = 4.0 * b4
+    slope = parabola + 2.0 * b2
+    slope -= b3
+    slope -= xp.abs(b1)
+    ok &= (slope > 0) & ((2.0 * parabola > b3) | (b3 * b3 < 8.0 * b2 * parabola))
+    return _pieces(pieces, x, T, energy, ok, False)
 
 
 def _most(b: Array, ok: Array, otherwise: Callable) -> Array:
@@ -105,15 +130,15 @@ def _reach(c: Array, level: float) -> Array:
 def _mode(c: Array, patient: bool) -> tuple[Array, Array]:
     """The bottom of the lowest well, by Newton steps, and where they have got there."""
     xp, d = namespace(c), c.shape[0]
-    v = _lowest_node(c) if patient and d > 4 else _quartic_start(c)
+    v = _lowest_node(c) if patient and d > 4 else quartic_start(c)
     slope = [c[k, ...] if k == 0 else (k + 1) * c[k, ...] for k in range(d)]
     scratch = empty((2, v.shape[0]), v)
-    for _ in range(12 if patient else 2 if d == 4 else 3):
+    for _ in range(12 if patient else 3):
         f, df = value_slope(slope, v, scratch)
         move = f / df
         f *= move  # what the step will lower q by; the error it leaves is of the order of its square
         v -= xp.clip(move, -_FAR, _FAR)
-    return v, (xp.abs(f) < 1e-11) & (df > 0)
+    return v, (xp.abs(f) < 1e-7) & (df > 0)
 
 
 def _lowest_node(c: Array) -> Array:
@@ -124,11 +149,12 @@ def _lowest_node(c: Array) -> Array:
     return xp.take(on_device(_SCAN, c), xp.argmin(e, axis=0))
 
 
-def _quartic_start(c: Array) -> Array:
+def quartic_start(c: Array, steps: int = 3) -> Array:
     """Near the lowest minimum of a quartic: q / c_4 = z⁴ − 6 r z² + g z + const, z = v − origin.
 
-    q' = 0 is z³ − 3 r z + g/4 = 0. Its root opposite to g, by Newton from beyond it. Higher powers are
-    folded into lower ones, v² counting as _FOLD, which is good enough to start from.
+    q' = 0 is z³ − 3 r z + g/4 = 0. Its root opposite to g, w = |z|, by Newton from w³ = |g|/4 + max(3 r, 0)^{3/2},
+    which is right when either of them is 0. Higher powers are folded into lower ones, v² counting as _FOLD,
+    which is good enough to start from.
     """
     xp = namespace(c)
     if c.shape[0] > 4:
@@ -143,9 +169,11 @@ def _quartic_start(c: Array) -> Array:
     r3 = 3.0 * square - 0.5 * k2
     g = (2.0 * k2 - 8.0 * square) * origin + k1
     quarter = xp.abs(g) * 0.25
-    w = xp.exp(xp.log(quarter + 1e-300) / 3.0)
-    w += xp.sqrt(xp.maximum(r3, 0.0 * r3))
-    for _ in range(3):  # w = (2 w³ + |g|/4) / (3 w² − 3 r), in place
+    w = xp.maximum(r3, 0.0 * r3)
+    w *= xp.sqrt(w)
+    w += quarter
+    w = xp.exp(xp.log(w + 1e-300) / 3.0)
+    for _ in range(steps):  # w = (2 w³ + |g|/4) / (3 w² − 3 r), in place
         square = w * w
         w *= square
         w *= 2.0

@@ -12,10 +12,11 @@ from ..arrays import Array, empty, namespace
 from .careful import careful
 from .polynomials import at_rows, listed, put_rows, taylor_exact
 from .quick import hasty, patient
+from .wells import lone, pair
 
 __all__ = ["Family", "each_row"]
 
-_BLOCK = 8192  # rows at a time: a vector of them is 64 kB, a dozen fit the second cache
+_BLOCK = 16384  # rows at a time: a vector of them is 128 kB, ten fit the second cache
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,12 @@ def _degrees(a: Array, finite: Array) -> list[tuple[int, Array]]:
 def _by_roads(kernel: Callable, width: int, family: Family, extra: tuple | list, level: float) -> tuple[Array, Array]:
     """All rows by the quickest road, then what it could not do by the next."""
     xp = namespace(family.a)
-    first, *others = [careful] if family.nu > 0 else [hasty, patient, careful]
+    if family.nu > 0:
+        first, others = careful, []
+    elif family.a.shape[0] == 4 and not extra:
+        first, others = hasty, [lone, pair, careful]
+    else:
+        first, others = hasty, [patient, careful]
     out, ok = _blocks(first, kernel, width, family, extra, level)
     for road in others:
         if bool(xp.all(ok)):
@@ -119,7 +125,7 @@ def _blocks(
     """One road for all rows, block by block: the kernel's results (width, n) and where they are right."""
     a, low = family.a, family.low
     xp, (d, n) = namespace(a), a.shape
-    block = _BLOCK // (4 if extra or road is careful else 1)
+    block = _BLOCK // (4 if extra or road is not hasty else 1)  # where more vectors are in use
     block = max(block, 64) if array_api_compat.is_numpy_array(a) else 1 << 18
     out, exists = empty((width, n), a), xp.ones_like(a[0, ...]) > 0
     for i in range(0, n, block):
@@ -127,7 +133,13 @@ def _blocks(
         c = empty((d, j.stop - i), a)
         c[...] = a[:, j]
         pieces, ok = road(c, at_rows(low, j), family.nu, family.power, level)
-        part = out[:, j]
-        converged = kernel(replace(pieces, shift=family.shift), part, *(at_rows(v, j) for v in extra))
-        exists[j] = ok & converged & xp.all(xp.isfinite(part), axis=0)
+        pieces, rows = replace(pieces, shift=family.shift), xp.nonzero(ok)[0]
+        if rows.shape[0] > 0.8 * ok.shape[0]:
+            ok = ok & kernel(pieces, out[:, j], *(at_rows(v, j) for v in extra))
+        elif rows.shape[0]:
+            part = empty((width, rows.shape[0]), a)
+            converged = kernel(pieces.take(rows), part, *(at_rows(at_rows(v, j), rows) for v in extra))
+            out[:, j] = put_rows(out[:, j], ok, part)
+            ok = put_rows(ok, ok, converged)
+        exists[j] = ok
     return out, exists

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import ceil, log10, sqrt
 
 import array_api_compat
 import numpy as np
@@ -11,7 +12,7 @@ from ..arrays import Array, empty, matmul_into, multiply_into, namespace, on_dev
 from .pieces import Pieces
 from .polynomials import power_tail, put_rows, recentre
 
-__all__ = ["moment_rows", "sums"]
+__all__ = ["moment_rows", "raw_moments", "sums"]
 
 _MOST_NODES = 1024
 
@@ -69,33 +70,42 @@ def _exp(e: Array, steep: bool) -> Array:
     return np.exp(e, out=e)
 
 
-def _fewest(p: Pieces, moments: int) -> int:
-    """The number of nodes, less one, to begin with: such that it does for most rows."""
+def _fewest(p: Pieces, moments: int, tol: float) -> int:
+    """The number of nodes, less one, to begin with: such that it does for most rows.
+
+    Of a quartic, the more the narrower the wells, whose width in the interval is about b_2^{−1/2}.
+    """
+    digits, d = -log10(tol), p.b.shape[0] - 1
     if p.rule != "trapezoid":
         return 96
-    few = {3: 32, 5: 48}.get(p.b.shape[0], 56) + moments // 2 * 2
-    narrow = float(namespace(p.b).mean(p.b[2, ...])) > 100.0  # wells a few hundredths of the interval wide
-    return 2 * few if p.patient or narrow else few
+    if d == 4:
+        curved = float(namespace(p.b).mean(p.b[2, ...]))
+        return 4 * ceil((3.0 * digits - 3.0 + 1.5 * moments + 4.0 * sqrt(max(curved, 0.0))) / 4.0)
+    few = 2 * ceil((16 if d == 2 else 28) * sqrt(0.1 * digits)) + moments // 2 * 2
+    return 2 * few if p.patient else few
 
 
 def moment_rows(p: Pieces, out: Array, moments: int, tol: float, n: int = 0) -> Array:
-    """Into out (2 + 2 moments, n): mode, E[(x − mode)^l], log ∫exp(−q), E[x^l]; where the rule agrees with its half.
+    """Into out (2 + moments, n): log ∫exp(−q), mode, E[(x − mode)^l]; returns where the rule agrees with its half.
 
     Halving the step raises the error to a power above 2 (2^{d/(d−1)} for the trapezoid sum), so agreement
     to tol^0.45 / 10 is enough, tol^0.6 / 10 above degree 4, where the power is nearer to 2 and moments about
     the mode lose more. The first moment is checked since Z's error oscillates and may be 0 by chance.
     """
     xp = namespace(p.b)
-    n = n or _fewest(p, moments)
-    mode, central, raw = out[0, ...], out[1 : 1 + moments, ...], out[1 + moments :, ...]
-    error, Z, size = _about_mode(p, sums(p, *_rule(p.rule, n, moments)), central)
-    enough = 0.1 * tol ** (0.45 if p.b.shape[0] <= 5 else 0.6)
-    ok = (error[0, ...] + error[1, ...] <= enough * Z) & (error[2, ...] <= enough * size)
+    n = n or _fewest(p, moments, tol)
+    S = sums(p, *_rule(p.rule, n, moments))
+    error, S, start = xp.abs(S[:3, ...]), S[3:, ...], p.mid
+    if p.rule != "trapezoid":  # powers about the end nearer to the mode: then nothing cancels
+        right = p.mid > 0
+        S = xp.where(right, S[: moments + 1, ...], S[moments + 1 :, ...])
+        start = xp.where(right, p.mid - p.half, p.mid + p.half)
+    ok = _agree(p, error, S[0, ...], S[moments - moments % 2, ...], tol)
+    log_z, mode, central = out[0, ...], out[1, ...], out[2:, ...]
+    Z = _about_mode(p, S, start, central)
+    log_z[...] = xp.log(Z) - p.energy
     mode[...] = p.mode + p.shift
-    central /= Z
-    raw[0, ...], raw[1:, ...] = 1.0, central
-    recentre(raw, mode)
-    raw[0, ...] = xp.log(Z) - p.energy
+    ok = ok & xp.isfinite(log_z) & xp.isfinite(out[-1, ...])  # the highest moment is the first to overflow
     rows = xp.nonzero(~ok)[0]
     if rows.shape[0] > (0 if p.patient else ok.shape[0] // 8) and n < _MOST_NODES:
         again = empty((out.shape[0], rows.shape[0]), out)
@@ -105,22 +115,44 @@ def moment_rows(p: Pieces, out: Array, moments: int, tol: float, n: int = 0) -> 
     return ok
 
 
-def _about_mode(p: Pieces, S: Array, out: Array) -> tuple[Array, Array, Array]:
-    """∫(x − mode)^l f into out (moments, n); the half rule's differences (3, n), ∫f and ∫u^top f (n,). Gives up S."""
-    xp, moments = namespace(S), out.shape[0]
-    error, S = xp.abs(S[:3, ...]), S[3:, ...]
-    top, scale = moments - moments % 2, p.half
-    if p.rule == "trapezoid":  # one piece, about the mode
-        for k in range(1, moments + 1):
-            multiply_into(out[k - 1, ...], S[k, 0, ...], scale[0, ...])
-            scale = scale * p.half
-        return error[:, 0, ...], S[0, 0, ...], S[top, 0, ...]
-    right = p.mid > 0  # powers about the end nearer to the mode: then nothing cancels
-    S = xp.where(right, S[: moments + 1, ...], S[moments + 1 :, ...])
-    Z, size = xp.sum(S[0, ...], axis=0), xp.sum(S[top, ...], axis=0)
-    for k in range(1, moments + 1):
-        S[k, ...] *= scale
+def _agree(p: Pieces, error: Array, Z: Array, size: Array, tol: float) -> Array:
+    """Where the differences (3, K, n) from the half rule are small against ∫f and ∫u^top f (K, n).
+
+    Wells (trapezoid) are judged one by one, since a light one far away may make up the higher moments.
+    """
+    xp, enough = namespace(Z), 0.1 * tol ** (0.45 if p.b.shape[0] <= 5 else 0.6)
+    if p.rule != "trapezoid":
+        error, Z, size = (xp.sum(v, axis=-2, keepdims=True) for v in (error, Z, size))
+    ok = (error[0, ...] + error[1, ...] <= enough * Z) & (error[2, ...] <= enough * size)
+    return ok[0, ...] if ok.shape[0] == 1 else xp.all(ok, axis=0)
+
+
+def _about_mode(p: Pieces, S: Array, start: Array, out: Array) -> Array:
+    """E[(x − mode)^l] into out (moments, n), and ∫f (n,), from S (1 + moments, K, n) about start (K, n)."""
+    xp, one = namespace(S), S.shape[1] == 1 and p.rule == "trapezoid"  # then it is about the mode
+    Z = S[0, 0, ...] if one else xp.sum(S[0, ...], axis=0)
+    scale = 1.0 / Z
+    for k in range(1, S.shape[0]):
         scale = scale * p.half
-    recentre(S, xp.where(right, p.mid - p.half, p.mid + p.half))
-    out[...] = xp.sum(S[1:, ...], axis=1)
-    return xp.sum(error, axis=1), Z, size
+        if one:
+            multiply_into(out[k - 1, ...], S[k, 0, ...], scale[0, ...])
+        else:
+            S[k, ...] *= scale
+    if not one:
+        S[0, ...] /= Z
+        recentre(S, start)
+        out[...] = xp.sum(S[1:, ...], axis=1)
+    return Z
+
+
+def raw_moments(central: Array, mode: Array) -> Array:
+    """E[x^l] (m, n) from E[(x − mode)^l], l = 1..m."""
+    out, block = empty(central.shape, central), 8192 if type(central) is np.ndarray else max(central.shape[1], 1)
+    M = empty((central.shape[0] + 1, min(block, central.shape[1])), central)
+    for i in range(0, central.shape[1], block):
+        j = slice(i, min(i + block, central.shape[1]))
+        part = M[:, : j.stop - i]
+        part[0, ...], part[1:, ...] = 1.0, central[:, j]
+        recentre(part, mode[j])
+        out[:, j] = part[1:, ...]
+    return out
