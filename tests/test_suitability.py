@@ -1,0 +1,138 @@
+import warnings
+
+import numpy as np
+import pytest
+from cases import NAMESPACES
+
+from isodus import PolynomialModel
+from isodus.datasets import gaussian_10, load_sachs, paper_1d, paper_4d
+from isodus.suitability import check_suitability
+
+
+def messages(X, weight=None, names=None):
+    names = [f"x{i}" for i in range(X.shape[1])] if names is None else names
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_suitability(X, weight, names)
+    assert all(warning.category is UserWarning for warning in caught)
+    return [str(warning.message) for warning in caught]
+
+
+def columns(draw, n, repetitions):
+    """Many independent samples of size n side by side."""
+    return draw(n * repetitions).reshape(repetitions, n, -1).transpose(1, 0, 2).reshape(n, -1)
+
+
+@pytest.mark.parametrize("n", [50, 200, 1000, 20000])
+def test_what_a_polynomial_energy_holds_is_not_complained_of(n):
+    rng = np.random.default_rng(n)
+    well = PolynomialModel.from_dict({(0, 0): -8.0, (0, 0, 0, 0): 4.0})
+    repetitions = max(5000 // n, 2)
+    for model in (paper_1d(), paper_4d(), gaussian_10(), well):
+        assert messages(columns(lambda size, model=model: model.sample(size, rng), n, repetitions)) == []
+    assert messages(columns(rng.standard_normal, n, 5 * repetitions)) == []
+    assert messages(rng.random((n, 10))) == []
+    assert messages(rng.normal(0, 1, (max(n, 500), 10)).round(1)) == []  # rounding that does no harm
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, size: rng.laplace(size=size),
+        lambda rng, size: rng.exponential(size=size),
+        lambda rng, size: rng.standard_t(3, size),
+        lambda rng, size: rng.standard_t(5, size),
+        lambda rng, size: rng.lognormal(size=size),
+    ],
+    ids=["laplace", "exponential", "t3", "t5", "lognormal"],
+)
+def test_heavy_tails_are_found(draw):
+    rng = np.random.default_rng(0)
+    found = [bool(messages(draw(rng, (1000, 1)))) for _ in range(100)]
+    assert np.mean(found) > 0.8
+    (message,) = messages(np.column_stack([rng.normal(size=5000), draw(rng, 5000)]), names=["calm", "wild"])
+    assert "wild (kurtosis" in message
+    assert "calm" not in message
+    assert "asinh" in message
+
+
+def test_a_narrow_peak_is_no_heavy_tail():
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(10000) < 0.25, rng.uniform(-2, 2, 10000), rng.normal(0, 0.1, 10000))
+    assert np.mean((x - x.mean()) ** 4) / x.var() ** 2 > 6
+    assert messages(x[:, None]) == []
+
+
+@pytest.mark.parametrize("size", [40.0, 1e100])
+def test_the_row_that_makes_the_tail_is_named(size):
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    X[17, 1] = size
+    (message,) = messages(X)
+    y = X[:, 1] / size  # fourth powers of 1e100 would overflow
+    assert f"x1 (kurtosis {np.mean((y - y.mean()) ** 4) / y.var() ** 2:,.1f}, " in message
+    assert f"of it from row 17, {size:.4g})" in message
+
+
+def test_values_at_an_end_of_the_range_and_inside():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20000, 4))
+    X[:, 0] = np.maximum(X[:, 0], -1.5)  # 6.7 % of a Gaussian
+    X[:, 1] = np.minimum(X[:, 1], 2.0)  # 2.3 %
+    X[rng.random(20000) < 0.05, 2] = 0.25  # 5 %
+    ends, inside = messages(X)
+    assert "x0 (6." in ends or "x0 (7" in ends
+    assert "% at its lowest, -1.5)" in ends
+    assert "% at its highest, 2)" in ends
+    assert "x2" not in ends
+    assert "x2 (" in inside
+    assert "% equal 0.25)" in inside
+    assert not any(name in inside for name in ("x0", "x1", "x3"))
+
+
+def test_few_distinct_values_have_their_own_words():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, 500), rng.poisson(3, 500), rng.poisson(1000, 500), rng.normal(size=500)])
+    (message,) = messages(X.astype(float), names=["sex", "visits", "cells", "height"])
+    assert "sex (2 values)" in message
+    assert "visits (" in message
+    assert "cells" not in message
+    assert "height" not in message
+
+
+def test_each_kind_is_said_once_with_the_worst_variables_first():
+    X = np.sinh(np.random.default_rng(0).normal(size=(2000, 12)) * np.linspace(1, 2, 12))
+    (message,) = messages(X)
+    kurtosis = [float(words.split(" ")[0].rstrip(",)").replace(",", "")) for words in message.split("(kurtosis ")[1:]]
+    assert len(kurtosis) == 8
+    assert kurtosis == sorted(kurtosis, reverse=True)
+    assert "and 4 more" in message
+
+
+def test_proteins_at_the_floor_are_named_with_their_shares():
+    cells = load_sachs()
+    said = messages(cells.to_numpy(), names=list(cells.columns))
+    (ends,) = [message for message in said if "end of the range" in message]
+    for name in cells:
+        percent = 100 * float((cells[name] == 0).mean())
+        assert (f"{name} ({percent:.2g} % at its lowest, 0)" in ends) == (percent > 1)
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_weights_are_repetitions_whatever_the_arrays(namespace):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.laplace(size=3000), np.maximum(rng.normal(size=3000), -1), rng.normal(size=3000)])
+    weight = rng.integers(0, 3, len(X))
+    convert = NAMESPACES[namespace]
+    repeated = messages(np.repeat(X, weight, axis=0))
+    assert len(repeated) == 2
+    assert messages(convert(X), convert(weight.astype(float))) == repeated
+
+
+def test_large_samples_are_judged_by_part_of_them():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300_000, 2))
+    X[:, 1] = np.where(rng.random(len(X)) < 0.03, X[:, 1].min() - 1, X[:, 1])
+    (message,) = messages(X)
+    percent = float(message.split("x1 (")[1].split(" %")[0])
+    assert abs(percent - 3) < 1
+    assert messages(X) == [message]
