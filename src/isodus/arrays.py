@@ -8,11 +8,14 @@ writing a product into existing memory and asking how much memory is free, are h
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
+from functools import cache
 from math import prod
 from typing import Any
 
 import array_api_compat
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 __all__ = [
     "available_memory",
@@ -21,6 +24,7 @@ __all__ = [
     "multiply_into",
     "namespace",
     "on_device",
+    "one_blas_thread",
     "to_host",
     "transposed",
 ]
@@ -29,6 +33,17 @@ Array = Any
 """An array of any library that follows the array API standard."""
 
 _LINE = 64  # bytes of a cache line
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Looking for the loaded BLAS libraries takes a millisecond: once is enough."""
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """While it lasts, products of matrices stay in their thread: those here are small, or in threads already."""
+    return _blas().limit(limits=1, user_api="blas")
 
 
 def namespace(x: Array) -> Any:

@@ -153,7 +153,7 @@ class MonomialBasis:
     def __hash__(self) -> int:
         return hash((self.n_variables, self.factors.shape, self.factors[:64].tobytes()))
 
-    @property
+    @cached_property
     def terms(self) -> list[tuple[int, ...]]:
         """The terms as sorted index tuples, in the order of the basis."""
         return [tuple(row[:d]) for row, d in zip(self.factors.tolist(), self.degrees.tolist(), strict=True)]
@@ -185,6 +185,16 @@ class MonomialBasis:
             if np.any(self.positions(divisors) < 0):
                 return False
         return True
+
+    @cached_property
+    def largest(self) -> int:
+        """Most terms that contain one variable."""
+        return max(len(self.local(i).terms) for i in range(self.n_variables))
+
+    def padded(self, factors: np.ndarray) -> np.ndarray:
+        """Factors of terms of a lower degree, with as many columns as those of this basis."""
+        width = self.degree - factors.shape[1]
+        return np.pad(factors, ((0, 0), (0, width)), constant_values=-1) if width else factors
 
     def positions(self, factors: np.ndarray) -> np.ndarray:
         """Positions in the basis of rows of padded factors; -1 where a row is no term of the basis."""

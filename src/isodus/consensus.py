@@ -5,36 +5,76 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from .basis import MonomialBasis
 
-__all__ = ["METHODS", "combine"]
+__all__ = ["METHODS", "carry", "combine", "places"]
 
-METHODS = ("geometric", "mean")
+METHODS = ("precision", "geometric", "mean")
+_RIDGE = 0.05  # of the mean variance of a term's estimates: they may coincide, and C be singular
+
+
+def places(basis: MonomialBasis) -> np.ndarray:
+    """The term of each local parameter, all nodes one after the other, (L,)."""
+    return np.concatenate([basis.local(i).terms for i in range(basis.n_variables)])
 
 
 def combine(
-    basis: MonomialBasis, thetas: Sequence[np.ndarray], method: str, trusted: Sequence[bool] | None = None
-) -> np.ndarray:
-    """One parameter a term from the local parameters of all nodes.
+    basis: MonomialBasis,
+    thetas: Sequence[np.ndarray],
+    method: str,
+    trusted: Sequence[bool] | None = None,
+    covariance: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """One parameter a term, Θ (M,), from the local parameters v of all nodes, and ∂Θ/∂v, (L,).
 
-    "mean": the average v̄. "geometric", the paper's: sign(v̄) exp(mean log|v|), zero if any v is zero. Nodes that
-    are not trusted are left out of a term that has others.
+    "mean": the average v̄. "geometric", the paper's: sign(v̄) exp(mean log|v|), zero if any v is zero. "precision":
+    Σ_i u_i v_i with u ∝ (C + 0.05 tr(C)/q I)⁻¹ 1, C the covariance of the q estimates of the term: a block of
+    `covariance`, (L, L), that of v; without it the mean. Nodes that are not trusted are left out of a term that
+    has others.
     """
-    terms = np.concatenate([basis.local(i).terms for i in range(basis.n_variables)])
-    v = np.concatenate(list(thetas))
-    weight = np.ones(len(v))
-    if trusted is not None:
-        good = np.repeat(np.asarray(trusted), [len(theta) for theta in thetas])
-        has_good = np.bincount(terms, weights=good, minlength=len(basis)) > 0
-        weight = np.where(has_good[terms], good, 1.0)
+    terms, v = places(basis), np.concatenate(list(thetas))
 
     def total(values: np.ndarray) -> np.ndarray:
-        return np.bincount(terms, weights=weight * values, minlength=len(basis))
+        return np.bincount(terms, weights=values, minlength=len(basis))
 
-    count = total(np.ones(len(v)))
-    mean = total(v) / count
-    if method == "mean":
-        return mean
-    size = np.exp(total(np.log(np.abs(np.where(v == 0, 1.0, v)))) / count)
-    return np.where(total(v == 0) > 0, 0.0, np.sign(mean) * size)
+    good = np.ones(len(v))
+    if trusted is not None:
+        good = np.repeat(np.asarray(trusted, float), [len(theta) for theta in thetas])
+        good = np.where(total(good)[terms] > 0, good, 1.0)
+    share = good / total(good)[terms]
+    if method == "precision" and covariance is not None:
+        share = _by_precision(terms, good > 0, covariance)
+    theta = total(share * v)
+    if method != "geometric":
+        return theta, share
+    zero = v == 0
+    size = np.exp(total(share * np.log(np.abs(np.where(zero, 1.0, v)))))
+    theta = np.where(total(share * zero) > 0, 0.0, np.sign(theta) * size)
+    return theta, np.where(zero, 0.0, share * theta[terms] / np.where(zero, 1.0, v))
+
+
+def _by_precision(terms: np.ndarray, good: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """u ∝ (C + 0.05 tr(C)/q I)⁻¹ 1 for the q good estimates of each term, terms of equal q at once."""
+    share = np.zeros(len(terms))
+    used = np.flatnonzero(good)
+    used = used[np.argsort(terms[used], kind="stable")]
+    _, first, count = np.unique(terms[used], return_index=True, return_counts=True)
+    for q in np.unique(count):
+        group = used[first[count == q][:, None] + np.arange(q)]
+        C = covariance[group[:, :, None], group[:, None, :]]
+        trace = np.trace(C, axis1=1, axis2=2)
+        flat = ~(np.isfinite(trace) & (trace > 0))  # estimates without a variance count alike
+        C = np.where(flat[:, None, None], np.eye(q), C)
+        C += (_RIDGE / q) * np.where(flat, 1.0, trace)[:, None, None] * np.eye(q)
+        u = np.linalg.solve(C, np.ones((len(C), q, 1)))[:, :, 0]
+        share[group] = u / u.sum(axis=1, keepdims=True)
+    return share
+
+
+def carry(basis: MonomialBasis, share: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """The covariance of Θ, (M, M), from that of the local parameters, (L, L), and ∂Θ/∂v."""
+    W = csr_array((share, (places(basis), np.arange(len(share)))), shape=(len(basis), len(share)))
+    used = share != 0  # what has no share may have no covariance either
+    return W @ (W @ np.where(used[:, None] & used, covariance, 0.0)).T

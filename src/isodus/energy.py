@@ -10,11 +10,12 @@ so that a = C H with H the cofactors and C the parameters of node i put in their
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from .arrays import Array, empty, matmul_into, multiply_into, namespace, on_device, to_host
 from .basis import Index, Local, MonomialBasis
@@ -28,6 +29,7 @@ __all__ = [
     "gradient",
     "local_parameters",
     "powers",
+    "raw_matrix",
     "raw_units",
     "rows",
     "scatter",
@@ -146,18 +148,32 @@ def raw_units(basis: MonomialBasis, theta: np.ndarray, location: np.ndarray, sca
     Π_j (x_j − c_j) = Σ over subsets of the factors kept, Π kept x · Π dropped (−c); the basis must be
     closed under translation where c ≠ 0.
     """
+    pieces = (
+        np.bincount(to, theta[source] * entries, len(theta))
+        for to, source, entries in _expansion(basis, location, scale)
+    )
+    return sum(pieces, np.zeros(len(theta)))
+
+
+def raw_matrix(basis: MonomialBasis, location: np.ndarray, scale: np.ndarray) -> csr_array:
+    """The linear map of `raw_units` as a sparse (M, M) matrix."""
+    to, source, entries = map(np.concatenate, zip(*_expansion(basis, location, scale), strict=True))
+    return csr_array((entries, (to, source)), shape=(len(basis), len(basis)))
+
+
+def _expansion(
+    basis: MonomialBasis, location: np.ndarray, scale: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The entries of that map: (which terms they go to, which they come from, factors), piece by piece."""
+    everything = np.arange(len(basis))
     # factors are padded with -1, which picks the 1 appended last
-    theta = theta / np.append(scale, 1.0)[basis.factors].prod(axis=1)
-    if not np.any(location):
-        return theta
-    shifted = theta.copy()
-    for d in range(2, basis.degree + 1):
-        terms = np.flatnonzero((basis.degrees == d) & (theta != 0))
+    unit = 1 / np.append(scale, 1.0)[basis.factors].prod(axis=1)
+    yield everything, everything, unit
+    for d in range(2, basis.degree + 1) if np.any(location) else ():
+        terms = everything[basis.degrees == d]
         factors = basis.factors[terms, :d]
         for n_kept in range(1, d):
             for kept in combinations(range(d), n_kept):
                 dropped = np.setdiff1d(np.arange(d), kept)
-                factor = theta[terms] * np.prod(-location[factors[:, dropped]], axis=1)
-                to = basis.positions(factors[:, list(kept)])
-                shifted += np.bincount(to, weights=factor, minlength=len(theta))
-    return shifted
+                factor = unit[terms] * np.prod(-location[factors[:, dropped]], axis=1)
+                yield basis.positions(factors[:, list(kept)]), terms, factor

@@ -6,26 +6,36 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from threadpoolctl import ThreadpoolController
 
-from .arrays import Array, available_memory, namespace, on_device, to_host
+from .arrays import Array, available_memory, namespace, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis, n_monomials
-from .energy import local_parameters
+from .energy import raw_units
 from .losses import Loss
-from .model import term_name
+from .model import PolynomialModel, term_name
 from .objective import MANY, Evaluation, Objective
-from .samples import ArraySamples, check_variation, standardisation
+from .optimum import Optimum
+from .samples import ArraySamples, check_variation, generator, standardisation
 from .solvers.newton import Problem, Rung, ladder
+from .suitability import check_suitability
 from .validation import check_samples, check_weight, positive_integer, true_or_false
 
-__all__ = ["Setting", "add_nodes", "judge", "judge_joint", "minimize", "minimize_jointly", "prepare", "sources"]
+__all__ = [
+    "Setting",
+    "judge",
+    "judge_joint",
+    "minimize",
+    "notes",
+    "on_floor_note",
+    "pilot_parameters",
+    "prepare",
+    "sources",
+]
 
 _RUNGS = (64, 8)  # one sample in so many is what a fit starts on
 _ROWS_PER_PARAMETER = 30  # how many a subsample must have
@@ -64,6 +74,7 @@ def prepare(estimator: Any, X: Array, sample_weight: Array | None, *, units: boo
     effective_n_jobs(estimator.n_jobs)
     X, names = check_samples(estimator, X)
     weight, n = check_weight(sample_weight, X)
+    check_suitability(X, weight, names)
     if weight is not None and bool(namespace(X).any(weight == 0)):  # what has no weight is not there
         there = on_device(np.flatnonzero(to_host(weight)), X)
         X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
@@ -87,9 +98,8 @@ def prepare(estimator: Any, X: Array, sample_weight: Array | None, *, units: boo
 @contextmanager
 def sources(setting: Setting, n_jobs: int | None) -> Iterator[ArraySamples]:
     """The samples in standardised variables, with threads for as long as they are needed."""
-    largest = max(len(setting.basis.local(i).terms) for i in range(setting.basis.n_variables))
-    n_threads = effective_n_jobs(n_jobs) if largest >= MANY else 1
-    with _blas().limit(limits=1, user_api="blas"):
+    n_threads = effective_n_jobs(n_jobs) if setting.basis.largest >= MANY else 1
+    with one_blas_thread():
         pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
         try:
             yield ArraySamples(setting.X, setting.weight, setting.location, setting.scale, pool)
@@ -103,7 +113,7 @@ def minimize(
     basis: MonomialBasis,
     loss: Loss,
     starts: Sequence[np.ndarray],
-    floors: Sequence[np.ndarray] | None = None,
+    floors: Sequence[np.ndarray | None] | None = None,
     *,
     tol: float,
     max_iter: int,
@@ -116,8 +126,7 @@ def minimize(
     """
     largest = max(map(len, starts))
     at_once = max(1, min(_NODES_AT_ONCE, int(256e6 / (8 * largest**2))))
-    seed = 0 if random_state is None else check_random_state(random_state).randint(2**31)
-    stages = _stages(samples, largest, tol, np.random.default_rng(seed), single)
+    stages = _stages(samples, largest, tol, generator(random_state), single)
     problems: list[Problem] = []
     for first in range(0, len(starts), at_once):
         nodes = range(first, min(first + at_once, len(starts)))
@@ -130,49 +139,51 @@ def minimize(
     return problems
 
 
-def minimize_jointly(
-    samples: ArraySamples,
-    basis: MonomialBasis,
-    loss: Loss,
-    start: np.ndarray,
-    floor: np.ndarray,
-    *,
-    tol: float,
-    max_iter: int,
-    random_state: Any,
-) -> Problem:
-    """Minimise the sum of the objectives of all nodes over one θ."""
-    seed = 0 if random_state is None else check_random_state(random_state).randint(2**31)
-    largest = max(len(basis.local(i).terms) for i in range(basis.n_variables))
-    stages = _stages(samples, largest, tol, np.random.default_rng(seed), False)
-    rungs = [
-        Rung(partial(_evaluate_jointly, Objective(basis, loss, part)), part_tol, rounding)
-        for part, part_tol, rounding in stages
-    ]
-    return ladder(rungs, [start], [floor], max_iter=max_iter)[0]
+def on_floor_note(term: tuple[int, ...], names: Sequence[str]) -> str:
+    """What it means that a term is held at its floor."""
+    return (
+        f"the data do not support {term_name(term, names)}: its parameter is held at the least value at which the "
+        "conditional density is sure to exist"
+    )
 
 
-def _evaluate_jointly(
-    objective: Objective, which: list[int], points: list[np.ndarray], hessian: bool
-) -> list[Evaluation]:
-    (theta,) = points
-    basis = objective.basis
-    nodes = range(basis.n_variables)
-    return [add_nodes(basis, objective.evaluate(nodes, local_parameters(basis, theta, nodes), hessian))]
+def pilot_parameters(pilot: PolynomialModel, setting: Setting) -> np.ndarray:
+    """A model's θ in the standardised variables of a setting; it must be over the same variables and terms."""
+    if pilot.names != tuple(setting.names):
+        raise ValueError(
+            f"the pilot is a model of {', '.join(pilot.names[:8])}; the columns are {', '.join(setting.names[:8])}"
+        )
+    basis = setting.basis
+    at = basis.positions(basis.padded(pilot.basis.factors)) if pilot.basis.degree <= basis.degree else [-1]
+    if np.any(np.asarray(at) < 0):
+        strange = [term_name(term, pilot.names) for term in pilot.basis.terms if term not in set(basis.terms)]
+        raise ValueError(
+            f"the pilot has terms that the model to be fitted has not: {', '.join(strange[:5])}. "
+            f"It may have those of the {len(basis)} terms of degree {basis.degree} or less that are fitted"
+        )
+    theta = np.zeros(len(basis))
+    theta[at] = pilot.theta
+    if not basis.closed_under_translation and np.any(pilot.location != setting.location):
+        raise ValueError("the pilot has a location of its own, and the terms are not closed under translation")
+    return raw_units(basis, theta, (pilot.location - setting.location) / setting.scale, pilot.scale / setting.scale)
 
 
-def add_nodes(basis: MonomialBasis, evaluations: Sequence[Evaluation]) -> Evaluation:
-    """The sum of the objectives of all nodes, as a function of one θ."""
-    M = len(basis)
-    gradient = np.zeros(M)
-    hessian = None if evaluations[0].hessian is None else np.zeros((M, M))
-    for i, evaluation in enumerate(evaluations):
-        terms = basis.local(i).terms
-        gradient[terms] += evaluation.gradient
-        if hessian is not None and evaluation.hessian is not None:
-            hessian[np.ix_(terms, terms)] += evaluation.hessian
-    value = sum(evaluation.value for evaluation in evaluations)
-    return Evaluation(value, gradient, hessian, min(evaluation.ess for evaluation in evaluations))
+def notes(setting: Setting, found: Optimum) -> list[str]:
+    """What is worth knowing about an optimum: which terms the data did not support."""
+    basis = setting.basis
+    dropped = np.ones(len(basis), bool)
+    dropped[basis.positions(basis.padded(found.basis.factors))] = False
+    said = []
+    if dropped.any():
+        inside = [
+            name
+            for i, name in enumerate(setting.names)
+            if not np.any(found.basis.degrees[found.basis.local(i).terms] > 2)
+        ]
+        of = "" if len(inside) == len(setting.names) else f" of {', '.join(inside)}"
+        said = [f"the data do not support terms{of} above degree 2: they are zero"]
+    held = [found.basis.terms[k] for k in np.flatnonzero(found.problem.on_floor)]
+    return said + [on_floor_note(term, setting.names) for term in held]
 
 
 def _stages(
@@ -201,12 +212,6 @@ def _evaluate(
     return objective.evaluate([nodes[j] for j in which], points, hessian)
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    """Looking for the loaded BLAS libraries takes a millisecond: once is enough."""
-    return ThreadpoolController()
-
-
 def _check_terms(estimator: Any) -> None:
     if estimator.basis is not None and not isinstance(estimator.basis, MonomialBasis):
         raise ValueError(f"basis must be a MonomialBasis, not {type(estimator.basis).__name__}")
@@ -229,7 +234,7 @@ def _check_size(estimator: Any, p: int, n: int) -> None:
     if estimator.basis is not None:
         if estimator.basis.n_variables != p:
             raise ValueError(f"the basis has {estimator.basis.n_variables} variables, X has {p} columns")
-        largest = max(len(estimator.basis.local(i).terms) for i in range(p))
+        largest = estimator.basis.largest
     else:
         options = dict(degree=estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order)
         largest = n_monomials(p, **options) - n_monomials(p - 1, **options)

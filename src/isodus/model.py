@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,11 +16,12 @@ import numpy as np
 import pandas as pd
 from array_api_compat import is_array_api_obj
 
+from . import diagnostics, io, sampling, univariate
 from . import energy as _energy
-from . import io, sampling, univariate
 from ._version import __version__
-from .arrays import Array, namespace, on_device, transposed
+from .arrays import Array, namespace, on_device, one_blas_thread, transposed
 from .basis import MonomialBasis
+from .diagnostics import Integrability
 from .sampling.gaussian import precision_matrix
 
 if TYPE_CHECKING:
@@ -56,6 +59,8 @@ class PolynomialModel:
         How many samples (the sum of the weights) it was learned from.
     settings : mapping, optional
         How it was learned: plain values only, they go into the file.
+    covariance : array of shape (n_terms, n_terms), optional
+        Covariance of the errors of theta; NaN for parameters that were not estimated, but held.
 
     Examples
     --------
@@ -76,6 +81,7 @@ class PolynomialModel:
     names: tuple[str, ...] = None  # type: ignore[assignment]
     n_samples: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    covariance: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         p = self.basis.n_variables
@@ -86,6 +92,7 @@ class PolynomialModel:
         put("names", _names(self.names, p))
         put("n_samples", None if self.n_samples is None else float(self.n_samples))
         put("settings", MappingProxyType(dict(self.settings)))
+        put("covariance", None if self.covariance is None else _square(self.covariance, len(self.basis)))
         if np.any(self.scale <= 0):
             raise ValueError("scale must be positive")
         if np.any(self.location) and not self.basis.closed_under_translation:
@@ -93,7 +100,7 @@ class PolynomialModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.basis, self.theta, self.location, self.scale, self.names, self.n_samples)
-        return type(self), (*parts, dict(self.settings))
+        return type(self), (*parts, dict(self.settings), self.covariance)
 
     @classmethod
     def from_dict(
@@ -129,15 +136,32 @@ class PolynomialModel:
         return dict(zip(self.basis.terms, self._parameters(units).tolist(), strict=True))
 
     def to_frame(self, units: Units = "raw") -> pd.DataFrame:
-        """A row a term: its name, degree, order (number of variables) and θ."""
+        """A row a term: its name, degree, order (number of variables), θ and its standard error.
+
+        The standard error is missing (NaN) for models that were not learned and for parameters that were held.
+        """
         return pd.DataFrame(
             {
                 "term": [self.term_name(term) for term in self.basis.terms],
                 "degree": self.basis.degrees.astype(np.int64),
                 "order": self.basis.orders,
                 "theta": self._parameters(units),
+                "stderr": self.stderr(units),
             }
         )
+
+    def stderr(self, units: Units = "raw") -> np.ndarray:
+        """Standard error of every θ, in the order of the basis; NaN where there is none."""
+        theta = self._parameters(units)
+        if self.covariance is None:
+            return np.full(len(theta), np.nan)
+        variance = np.diagonal(self.covariance)
+        if units == "raw":
+            held = np.isnan(variance)
+            C = np.where(held[:, None] | held, 0.0, self.covariance)
+            T = _energy.raw_matrix(self.basis, self.location, self.scale)
+            variance = np.where(held, np.nan, T.multiply(T @ C).sum(axis=1))
+        return np.sqrt(variance)
 
     def precision(self) -> np.ndarray:
         """The precision matrix of a model of degree 2; θ_(i,i) multiplies x_i², so its diagonal is 2θ_(i,i)."""
@@ -195,16 +219,18 @@ class PolynomialModel:
         width = max(map(len, names), default=0)
         lines = [f"{self!r}{learned}"]
         if self.settings:
-            lines.append("settings: " + ", ".join(f"{k}={v}" for k, v in self.settings.items()))
+            lines.append("settings: " + ", ".join(f"{k}={v}" for k, v in self.settings.items() if k != "notes"))
         if len(order):
             lines.append(f"strongest interactions, by standardised size (of {np.sum(self.basis.orders > 1)}):")
+            own, its = self.stderr("standardized"), self.stderr("raw")
             lines += [
-                f"  {name:<{width}}  standardised {self.theta[k]:+.4g}, in the units of the data {raw[k]:+.4g}"
+                f"  {name:<{width}}  standardised {_with_error(self.theta[k], own[k])}, "
+                f"in the units of the data {_with_error(raw[k], its[k])}"
                 for name, k in zip(names, order, strict=True)
             ]
         else:
             lines.append("no variables interact")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"note: {note}" for note in self.settings.get("notes", []))])
 
     # functions of x
 
@@ -241,6 +267,17 @@ class PolynomialModel:
         log_z = xp.stack([univariate.integrate(a[:, i, :]).log_z for i in nodes])
         a *= _energy.powers(Y, self.basis.degree)
         return -xp.sum(a, axis=0) - log_z - on_device(np.log(self.scale)[:, None], Y)
+
+    def integrability(self) -> Integrability:
+        """Whether the density exists: "integrable" or "not integrable", both proved, or "unknown", with the reason.
+
+        Along `direction`, in the units of X and from `location`, the energy of a model that is not integrable falls
+        without bound or does not rise. The reason speaks of standardised variables.
+        """
+        with one_blas_thread():
+            verdict = diagnostics.integrability(self.basis, self.theta, self.names)
+        direction = None if verdict.direction is None else verdict.direction * self.scale
+        return replace(verdict, direction=direction)
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None) -> np.ndarray:
         """n independent samples, shape (n, p): exact.
@@ -302,6 +339,7 @@ class PolynomialModel:
             "theta": self.theta.tolist(),
             "n_samples": self.n_samples,
             "settings": dict(self.settings),
+            "covariance": None if self.covariance is None else _packed(self.covariance),
         }
         io.write_text(path, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
 
@@ -331,11 +369,11 @@ class PolynomialModel:
             basis = MonomialBasis(len(content["names"]), content["degree"], terms=content["terms"])
             if basis.terms != [tuple(term) for term in content["terms"]]:
                 raise ValueError("its terms are not in graded order")
-            return cls(
-                basis,
-                *(content[name] for name in ("theta", "location", "scale", "names", "n_samples", "settings")),
-            )
-        except (TypeError, ValueError) as error:
+            packed = content.get("covariance")
+            covariance = None if packed is None else _unpacked(packed, len(basis))
+            parts = [content[name] for name in ("theta", "location", "scale", "names", "n_samples", "settings")]
+            return replace(cls(basis, *parts), covariance=covariance)
+        except (TypeError, ValueError, zlib.error) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
 
 
@@ -343,6 +381,10 @@ def term_name(term: Term, names: Sequence[str]) -> str:
     """A term in words: (0, 0, 1) is ``x0^2*x1``."""
     powers = {v: term.count(v) for v in sorted(set(term))}
     return "*".join(names[v] + (f"^{power}" if power > 1 else "") for v, power in powers.items())
+
+
+def _with_error(value: float, stderr: float) -> str:
+    return f"{value:+.4g}" if np.isnan(stderr) else f"{value:+.4g} ± {stderr:.2g}"
 
 
 def _is_index(value: Any) -> bool:
@@ -355,6 +397,29 @@ def _vector(values: Iterable[float], length: int, name: str) -> np.ndarray:
         raise ValueError(f"{name} has shape {array.shape}, it should have {length} values")
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} holds a value that is not finite, at position {np.argmin(np.isfinite(array))}")
+    array.flags.writeable = False
+    return array
+
+
+def _packed(matrix: np.ndarray) -> str:
+    """The lower triangle of a symmetric matrix: little-endian doubles, row by row, compressed, in base 64."""
+    triangle = matrix[np.tril_indices(len(matrix))].astype("<f8")
+    return base64.b64encode(zlib.compress(triangle.tobytes(), 1)).decode("ascii")
+
+
+def _unpacked(text: Any, length: int) -> np.ndarray:
+    triangle = np.frombuffer(zlib.decompress(base64.b64decode(text, validate=True)), "<f8")
+    if triangle.size != length * (length + 1) // 2:
+        raise ValueError(f"its covariance has {triangle.size} values for {length} terms")
+    matrix = np.zeros((length, length))
+    matrix[np.tril_indices(length)] = triangle
+    return np.tril(matrix, -1).T + matrix
+
+
+def _square(values: Any, length: int) -> np.ndarray:
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (length, length):
+        raise ValueError(f"covariance has shape {array.shape}, it should have ({length}, {length})")
     array.flags.writeable = False
     return array
 

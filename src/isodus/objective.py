@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .arrays import Array, empty, gram, multiply_into, namespace, to_host
+from .arrays import Array, empty, gram, multiply_into, namespace, on_device, to_host
 from .basis import Index, Local, MonomialBasis
 from .energy import (
     Coefficients,
@@ -88,6 +88,9 @@ class Sums:
 Plan = list[tuple[slice, int, Index]]
 """A node's terms by the power of its variable: their rows of G, l − 1, and which cofactors they have."""
 
+Seen = Callable[[Array], tuple[Array, Pointwise]]
+"""From a block of samples to its cofactors H and a loss there."""
+
 
 class Objective:
     """The objective of every node of a basis, for one loss, on one source of samples."""
@@ -98,11 +101,10 @@ class Objective:
 
     def evaluate(self, nodes: Sequence[int], thetas: Sequence[np.ndarray], hessian: bool = True) -> list[Evaluation]:
         """The objectives of `nodes` at local parameters `thetas`, in one pass over the samples."""
-        like, at = self.samples.like(), np.asarray(nodes)
         locals_ = [self.basis.local(i) for i in nodes]
-        C = scatter(self.basis, nodes, thetas, like)
         plans = [self._plan(i, local) for i, local in zip(nodes, locals_, strict=True)] if hessian else None
-        block = partial(_block_sums, self.basis, self.loss.at(at, like), as_index(at), plans, C)
+        C = scatter(self.basis, nodes, thetas, self.samples.like())
+        block = partial(_block_sums, self._pointwise(nodes, C, hessian), plans, C)
         sums = self.samples.sum(block, self.block_rows(locals_))
         derivatives, link = to_host(sums.derivatives), self.loss.link
         split = [
@@ -110,6 +112,39 @@ class Objective:
             for j, local in enumerate(locals_)
         ]
         return [_evaluation(sums, j, gradient, matrix, link) for j, (gradient, matrix) in enumerate(split)]
+
+    def slopes(
+        self, nodes: Sequence[int], thetas: Sequence[np.ndarray], values: Sequence[float], rows: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and second moment over samples of the slopes ∂ℓ/∂θ, those of all nodes in one vector.
+
+        values: the objectives there, by whose averages the slopes are divided where the loss has weights
+        ("log" and "plain"). rows: where in the vector the terms of each node stand; what stands in one place is added.
+        """
+        locals_ = [self.basis.local(i) for i in nodes]
+        C = scatter(self.basis, nodes, thetas, self.samples.like())
+        plans = [self._plan(i, local) for i, local in zip(nodes, locals_, strict=True)]
+        logs = None if self.loss.link == "mean" else np.asarray(values)
+        block = partial(_block_slopes, self._pointwise(nodes, C, False), plans, logs, rows)
+        total = to_host(self.samples.sum(block, self.block_rows(locals_)))
+        return total[1:, 0] / total[0, 0], total[1:, 1:] / total[0, 0]
+
+    def _pointwise(self, nodes: Sequence[int], C: Coefficients, hessian: bool) -> Seen:
+        """From a block to its cofactors and the loss of `nodes` there."""
+        basis, like, at = self.basis, self.samples.like(), np.asarray(nodes)
+        pointwise = self.loss.at(at, like, hessian)
+        pilot = self.loss.pilot
+        tilt = None if pilot is None else scatter(basis, nodes, [pilot[i] for i in nodes], like)
+        own = as_index(at)
+
+        def seen(X: Array) -> tuple[Array, Pointwise]:
+            H = cofactor_matrix(basis, X)
+            a = conditional_coefficients(C, H)
+            if tilt is None:
+                return H, pointwise(a, rows(X, own))
+            return H, pointwise(a, rows(X, own), conditional_coefficients(tilt, H))
+
+        return seen
 
     def block_rows(self, locals_: Sequence[Local]) -> int:
         """How many samples a block holds, so that its arrays stay in cache."""
@@ -125,18 +160,9 @@ class Objective:
         return self._plans[i]
 
 
-def _block_sums(
-    basis: MonomialBasis,
-    pointwise: Callable[[Array, Array], Pointwise],
-    nodes: Index,
-    plans: Sequence[Plan] | None,
-    C: Coefficients,
-    X: Array,
-    count: Array | None,
-) -> Sums:
+def _block_sums(seen: Seen, plans: Sequence[Plan] | None, C: Coefficients, X: Array, count: Array | None) -> Sums:
     xp = namespace(X)
-    H = cofactor_matrix(basis, X)
-    shift, value, factors, rest = pointwise(conditional_coefficients(C, H), rows(X, nodes))
+    H, (shift, value, factors, rest) = seen(X)
     weighted = value
     if count is not None:
         root = xp.sqrt(count)
@@ -147,6 +173,37 @@ def _block_sums(
     n = float(X.shape[1]) if count is None else float(xp.sum(count))
     sums = (xp.sum(weighted, axis=1), xp.vecdot(weighted, value), derivatives)
     return Sums(xp.astype(shift, xp.float64), n, *(xp.astype(part, xp.float64, copy=False) for part in sums))
+
+
+def _block_slopes(
+    seen: Seen,
+    plans: Sequence[Plan],
+    logs: np.ndarray | None,
+    places: Sequence[np.ndarray],
+    X: Array,
+    count: Array | None,
+) -> Array:
+    """(1; S)(1; S)ᵀ summed over a block, S the slopes of all nodes in their places."""
+    xp = namespace(X)
+    H, (shift, _, factors, rest) = seen(X)
+    slope = _slope(factors, rest)
+    if logs is not None:
+        slope = slope * xp.exp(shift - on_device(logs, X))[:, None]
+    width = 2 + max(int(np.max(place)) for place in places)
+    S = xp.zeros((width, X.shape[1]), dtype=X.dtype, device=X.device)
+    S[0, :] = 1.0
+    for j, (plan, place) in enumerate(zip(plans, places, strict=True)):
+        for here, l, cofactors in plan:
+            to = 1 + place[here.start - 1 : here.stop - 1]
+            S[as_index(to), :] += rows(H, cofactors) * slope[l, j, :]
+    if count is not None:
+        S *= xp.sqrt(count)
+    return S @ xp.matrix_transpose(S)
+
+
+def _slope(factors: list[tuple[Array, Array]], rest: Array | None) -> Array:
+    """∂ℓ/∂a = Σ_r z_r f_r + rest, (s, q, n)."""
+    return sum((z * f for z, f in factors), start=0.0 if rest is None else rest)
 
 
 def _grams(factors: list[tuple[Array, Array]], rest: Array | None, plans: Sequence[Plan], H: Array) -> Array:
@@ -172,8 +229,7 @@ def _grams(factors: list[tuple[Array, Array]], rest: Array | None, plans: Sequen
 def _gradients(factors: list[tuple[Array, Array]], rest: Array | None, C: Coefficients, H: Array) -> Array:
     """For each node (Σ_r z_r f_r + rest) Hᵀ in the places of C, as one row."""
     xp = namespace(H)
-    slope = sum((z * f for z, f in factors), start=0.0 if rest is None else rest)
-    first, higher = transpose_product(slope, C, H)
+    first, higher = transpose_product(_slope(factors, rest), C, H)
     return xp.concat([first, xp.reshape(xp.permute_dims(higher, (1, 0, 2)), (first.shape[0], -1))], axis=1)
 
 

@@ -158,7 +158,8 @@ def per_variable(value: Any, names: Sequence[str], name: str) -> np.ndarray:
     return values
 
 
-def one_of(value: Any, options: Sequence[str], name: str) -> None:
-    """One of several words."""
-    if value not in options:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}")
+def one_of(value: Any, options: Sequence[str], name: str, otherwise: str = "") -> None:
+    """One of several words; otherwise: what else it may be, for the message."""
+    if not isinstance(value, str) or value not in options:
+        listed = ", ".join(map(repr, options)) + (f", {otherwise}" if otherwise else "")
+        raise ValueError(f"{name} must be one of {listed}, not {value!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -37,5 +37,12 @@ class Loss(Protocol):
         size, so that value and gradient are those of the logarithm, and the Hessian is divided by the average.
         """
 
-    def at(self, nodes: np.ndarray, like: Array) -> Callable[[Array, Array], Pointwise]:
-        """The loss of `nodes` as a function of a, (s, q, n), and x, (q, n)."""
+    def at(self, nodes: np.ndarray, like: Array, hessian: bool) -> Callable[..., Pointwise]:
+        """The loss of `nodes` as a function of a, (s, q, n), and x, (q, n); of a pilot's a⁰ too, if it has one.
+
+        Without `hessian` the factors need only give the slope.
+        """
+
+    @property
+    def pilot(self) -> Sequence[np.ndarray] | None:
+        """Local parameters of every node whose a⁰ the loss is to be told, or None."""

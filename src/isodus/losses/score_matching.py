@@ -19,8 +19,9 @@ class ScoreMatchingLoss:
     """½ (∂E/∂x)² − ∂²E/∂x² = ½ (Σ_l l a_l x^{l−1})² − Σ_l l(l−1) a_l x^{l−2}: quadratic in a."""
 
     link: str = "mean"
+    pilot: None = None
 
-    def at(self, nodes: np.ndarray, like: Array) -> Callable[[Array, Array], Pointwise]:
+    def at(self, nodes: np.ndarray, like: Array, hessian: bool) -> Callable[[Array, Array], Pointwise]:
         """The pointwise loss; it is the same for all nodes."""
         return _pointwise
 

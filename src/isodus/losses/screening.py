@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
+from .. import univariate
 from ..arrays import Array, contract, namespace, on_device
 from ..energy import powers
 from ..references import absolute_power, power_moments, shared_integer
@@ -19,11 +20,13 @@ __all__ = ["Screening"]
 
 @dataclass(frozen=True)
 class Screening:
-    """exp( Σ_l a_l (x^l − m_l) − ν|x − centre|^{s+δ} ) for each node; paper, ISODUS estimator.
+    """exp( Σ_l (a_l − a⁰_l)(x^l − m_l) − ν|x − centre|^{s+δ} ) for each node; paper, ISODUS estimator.
 
-    nu, exponent, centre: (p,), exponent = s + δ; moments: (s, p), the m_l of the regularizing density
-    R(x) ∝ exp(−ν|x − centre|^{s+δ}). `link` says what is minimised, the average ("plain") or its
-    logarithm ("log"); both have the same minimiser.
+    nu, exponent, centre: (p,), exponent = s + δ. Without a pilot a⁰ = 0, and moments, (s, p), are the m_l of the
+    regularizing density R(x) ∝ exp(−ν|x − centre|^{s+δ}), the paper's. A pilot, the local parameters of every
+    node, tilts it: R(x | rest) ∝ exp(−Σ_l a⁰_l x^l − ν|x − centre|^{s+δ}), with m_l its moments at every sample.
+    The objective's slope has mean zero at the true parameters for any pilot. `link` says what is minimised, the
+    average ("plain") or its logarithm ("log"); both have the same minimiser.
     """
 
     nu: np.ndarray
@@ -31,6 +34,7 @@ class Screening:
     centre: np.ndarray
     moments: np.ndarray
     link: Literal["log", "plain"]
+    pilot: Sequence[np.ndarray] | None = None
 
     @classmethod
     def of_degree(
@@ -45,8 +49,10 @@ class Screening:
         exponent = s + delta
         return cls(nu, exponent, centre, power_moments(nu, exponent, centre, s), link)
 
-    def at(self, nodes: np.ndarray, like: Array) -> Callable[[Array, Array], Pointwise]:
+    def at(self, nodes: np.ndarray, like: Array, hessian: bool) -> Callable[..., Pointwise]:
         """The pointwise loss of some nodes, its constants on the device of `like`."""
+        if self.pilot is not None:
+            return partial(_tilted, self.nu[nodes], self.exponent[nodes], self.centre[nodes])
         e = shared_integer(self.exponent)
         return partial(
             _pointwise,
@@ -63,7 +69,6 @@ def _pointwise(m: Array, minus_nu: Array, exponent: int | Array, centre: Array |
     w = exp( Σ_l a_l u_l − ν|x − centre|^{s+δ} ); a: (s, q, n); x: (q, n). The one factor is
     √w u, and √w the coordinate along it.
     """
-    xp = namespace(x)
     s = a.shape[0]
     u = powers(x, s)
     if centre is None and isinstance(exponent, int) and exponent % 2 == 0 and s < exponent <= 2 * s:
@@ -76,6 +81,30 @@ def _pointwise(m: Array, minus_nu: Array, exponent: int | Array, centre: Array |
     else:
         u -= m
     log_w += contract(a, u)
+    return _weighted(log_w, u)
+
+
+def _tilted(nu: np.ndarray, exponent: np.ndarray, centre: np.ndarray, a: Array, x: Array, pilot: Array) -> Pointwise:
+    """As `_pointwise`, with a − a⁰ in the place of a, and the m_l of a tilted R at every sample.
+
+    Where a⁰_s is negative it counts as zero: R exists then, and a⁰ may be any function of the rest.
+    """
+    xp = namespace(x)
+    s = a.shape[0]
+    pilot = xp.concat([pilot[: s - 1, ...], xp.maximum(pilot[s - 1 :, ...], 0.0 * pilot[s - 1 :, ...])])
+    u = powers(x, s)
+    log_w = 0.0 * x
+    for j in range(x.shape[0]):
+        options = dict(nu=float(nu[j]), power=float(exponent[j]), centre=float(centre[j])) if nu[j] > 0 else {}
+        u[:, j, :] -= univariate.integrate(pilot[:, j, :], moments=s, **options).moments
+        log_w[j, :] -= float(nu[j]) * absolute_power(x[j, :] - float(centre[j]), float(exponent[j]))
+    log_w += contract(a - pilot, u)
+    return _weighted(log_w, u)
+
+
+def _weighted(log_w: Array, u: Array) -> Pointwise:
+    """The loss of weights w with the slopes u, both times e^−shift; what is given is overwritten."""
+    xp = namespace(u)
     shift = xp.max(log_w, axis=1)
     # where every weight vanishes or one overflows there is no finite shift: let the value show it
     shift = xp.where(xp.isfinite(shift), shift, xp.zeros_like(shift))

@@ -17,6 +17,7 @@ __all__ = ["Evaluation", "Problem", "Rung", "inverse", "ladder"]
 
 _ARMIJO = 1e-4
 _NEAR = 0.3  # decrement below which full steps are tried
+_FALL = 0.2  # a coordinate with a floor falls to this share of itself at most, in one step
 
 
 class Evaluation(Protocol):
@@ -41,8 +42,9 @@ class Problem:
     status: "running", "converged", "iteration limit", "singular" or "non-finite". decrement:
     √(gᵀA⁻¹g), the length of the Newton step in the problem's own metric, which no change of units
     touches; tolerances are on it. evaluation: at the last accepted point, one step before `theta` when
-    converged. rate: by how much a step with the present Hessian kept would shorten the next. floor: least
-    values of the coordinates, −inf for most, which `theta` must satisfy from the start.
+    converged, unless the rung asks for a verified one. rate: by how much a step with the present Hessian kept
+    would shorten the next. floor: least values of the coordinates, −inf for most, which `theta` must satisfy from
+    the start.
     """
 
     theta: np.ndarray
@@ -62,11 +64,11 @@ class Problem:
         """Where the problem wants to be evaluated."""
         return self.theta if self.step is None else self.theta + self.length * self.step
 
-    def receive(self, at_trial: Evaluation, tol: float, rounding: float) -> None:
+    def receive(self, at_trial: Evaluation, tol: float, rounding: float, verified: bool = False) -> None:
         """Accept the trial point or shorten the step; look for convergence; prepare the next step."""
         self.n_iter += 1
         if self.evaluation is not None and not self._is_descent(at_trial, rounding):
-            self.wants_hessian = True
+            self.wants_hessian, self.quadratic = True, np.inf
             return
         if not np.isfinite(at_trial.value):
             self.status = "non-finite"
@@ -78,14 +80,24 @@ class Problem:
         if at_trial.hessian is not None:
             self.metric = at_trial.hessian
         assert self.metric is not None
-        self.step = newton_step(self.metric, at_trial.gradient, self.theta, self.floor)
+        self.step = newton_step(self.metric, at_trial.gradient, self.theta, self._reach())
         if self.step is None:
             self.status = "singular"
             return
         self.decrement = float(np.sqrt(max(-at_trial.gradient @ self.step, 0.0)))
         # far out a full step overshoots: grow from the length that was good last
         self.length = 1.0 if self.decrement <= _NEAR else min(1.0, 4 * (self.length or 0.25))
-        self._look_ahead(before, fresh, tol)
+        self._look_ahead(before, fresh, tol, verified)
+
+    def _reach(self) -> np.ndarray | None:
+        """How low coordinates may go in one step.
+
+        What has a floor is what keeps the others in bounds: where it falls by orders of magnitude at once,
+        they run away, and the way back is long.
+        """
+        if self.floor is None:
+            return None
+        return np.where(self.floor > 0, np.maximum(self.floor, _FALL * self.theta), self.floor)
 
     @property
     def on_floor(self) -> np.ndarray:
@@ -94,7 +106,7 @@ class Problem:
             return np.zeros(len(self.theta), bool)
         return self.theta <= np.where(self.floor > -np.inf, 1 + 1e-9, 1.0) * self.floor
 
-    def _look_ahead(self, before: float, fresh: bool, tol: float) -> None:
+    def _look_ahead(self, before: float, fresh: bool, tol: float, verified: bool) -> None:
         """Finish, or choose what to ask for next, by the decrements that are to be expected.
 
         In Newton's quadratic phase, λ' ≈ cλ², and with the Hessian kept, λ' ≈ 2cλ₀ λ with λ₀ the
@@ -105,7 +117,9 @@ class Problem:
         if fresh:
             self.rate = 2 * self.quadratic * self.decrement
         ahead = self.rate * self.decrement
-        if self.decrement <= tol or ahead <= tol:
+        if verified and self.decrement <= tol:
+            self.status = "converged"
+        elif not verified and (self.decrement <= tol or ahead <= tol):
             self.theta, self.status = self.trial(), "converged"
         self.wants_hessian = not (fresh and self.rate * ahead <= tol)
 
@@ -159,7 +173,7 @@ def newton_step(
 
 
 def inverse(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
-    """v ↦ A⁻¹v through Cholesky of A scaled to a unit diagonal; None where A is singular to rounding."""
+    """v ↦ A⁻¹v, of a vector or a matrix, by Cholesky of A scaled to a unit diagonal; None if singular to rounding."""
     diagonal = np.diagonal(hessian)
     if not np.all((diagonal > 0) & np.isfinite(diagonal)):
         return None
@@ -171,15 +185,19 @@ def inverse(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
     # the least pivot is what of a statistic is not a combination of the others
     if np.min(np.diagonal(factor[0])) ** 2 < 10 * len(scale) * np.finfo(float).eps:
         return None
-    return lambda v: scale * cho_solve(factor, scale * v, check_finite=False)
+    return lambda v: (scale * cho_solve(factor, (scale * v.T).T, check_finite=False).T).T
 
 
 class Rung(NamedTuple):
-    """A stage of a minimisation: how to evaluate, when to stop, and what change of a value is rounding."""
+    """A stage of a minimisation: how to evaluate, when to stop, and what change of a value is rounding.
+
+    verified: whether the answer is to be a point that was evaluated, not one step ahead of it.
+    """
 
     evaluate: Evaluate
     tol: float
     rounding: float = 1e-12
+    verified: bool = False
 
 
 def ladder(
@@ -216,7 +234,7 @@ def minimize(rung: Rung, problems: Sequence[Problem], *, max_iter: int) -> None:
         at = [problems[j] for j in running]
         results = rung.evaluate(running, [p.trial() for p in at], any(p.wants_hessian for p in at))
         for problem, result in zip(at, results, strict=True):
-            problem.receive(result, rung.tol, rung.rounding)
+            problem.receive(result, rung.tol, rung.rounding, rung.verified)
     for problem in problems:
         if problem.status == "running":
             problem.status = "iteration limit"

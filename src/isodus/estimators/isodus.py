@@ -1,0 +1,266 @@
+"""ISODUS: interaction screening, plain as in the paper, or with a tilted regularizing density."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from .. import consensus as _consensus
+from ..arrays import Array
+from ..basis import MonomialBasis
+from ..energy import local_parameters
+from ..fitting import Setting, minimize, pilot_parameters, prepare, sources
+from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
+from ..losses.screening import Screening
+from ..model import PolynomialModel
+from ..optimum import Task, optimum
+from ..pilots import floors
+from ..samples import ArraySamples, part_of
+from ..solvers.newton import Problem
+from ..strength import by_reach, choose_nu
+from ..validation import one_of, per_variable, positive_integer, positive_number
+from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator
+
+__all__ = ["ISODUS"]
+
+
+class ISODUS(PolynomialEstimator):
+    """Learn a polynomial exponential family by interaction screening.
+
+    The model is μ(x) ∝ exp(−Σ_k θ_k x^{α_k}) over all monomials up to a degree, or over a given list. Every
+    variable i minimises the ISODUS objective of Ren, Misra, Vuffray and Lokhov, "Learning Continuous
+    Exponential Families Beyond Gaussian",
+
+        ⟨ exp( Σ_{k ∋ i} θ_k (f_k − ∫ f_k R_i dx_i) ) R_i(x_i) ⟩,    R_i(x) ∝ exp(−ν|x|^{degree + δ}),
+
+    a convex problem without any integral; a term's estimates from its variables are then made one. That is
+    ``refine=0``. By default its outcome, or another's, is a pilot: the density R_i is tilted by it, which takes one
+    integral a sample and variable, and the estimate is then as accurate as pseudo-likelihood. All variables share
+    one θ there, and each step must raise the pseudo-likelihood.
+
+    Parameters
+    ----------
+    degree : int, default=4
+        Highest degree of a term; even, since an odd degree has no density on the real line.
+    max_order : int or None, default=2
+        Most distinct variables in a term; None for no limit.
+    min_degree : int, default=1
+        Lowest degree of a term.
+    basis : MonomialBasis, optional
+        The terms, instead of the three parameters above.
+    nu : float, array of shape (n_features,) or "auto", default="auto"
+        Strength of the regularizing density R, in scaled variables when `scale` is set. Larger values weigh
+        the samples near the centre more: safer, and less efficient. With ``refine=0``, "auto" takes for each
+        variable the largest of a grid whose estimated variance is within 15 % of the smallest; for a pilot it is
+        1.8^−(degree + delta) in scaled variables: R then falls to 1/e at 1.8 spreads.
+    delta : float or array of shape (n_features,), default=2.0
+        Excess of R's power over the degree.
+    pilot : {"auto", "isodus", "score_matching"} or PolynomialModel, default="auto"
+        What tilts the regularizing density first. "auto" is score matching where its model has conditional
+        densities and is near the optimum, and otherwise what scores better of score matching with a bound and a
+        Gaussian with a confining term. So is a pilot that turns out to have no conditional densities, or to score
+        no better than a Gaussian; `pilot_` tells.
+    refine : int or "auto", default="auto"
+        How often the density is tilted anew, each time with one pass of integrals over all samples. 0 is the
+        paper's estimator. "auto" goes on until a step is below a tenth of a standard error, which on samples of a
+        model of the family is once. With more than 4,000 terms there is no refinement, and a warning says so.
+    objective : {"log", "plain"}, default="log"
+        Minimise the objective or its logarithm; the minimiser is the same, the logarithm converges faster.
+    consensus : {"mean", "geometric", "precision"}, default="mean"
+        How, without refinement, the estimates of a term from its variables become one: averaged, or as the
+        paper does ("geometric"), or weighted by their covariance.
+    integrable : {"enforce", "warn"}, default="enforce"
+        Whether the highest pure power of each variable is kept positive without refinement too, without which its
+        conditional density does not exist.
+    center, scale : bool, default=True
+        Work in y = (x − location)/scale, with the middle and the length / 3.92 of the central 95 % range.
+        Parameters are returned in the units of X either way. A basis that is not closed under translation (no
+        linear terms, say) keeps its origin; then only R is centred.
+    tol : float, default=1e-8
+        Newton decrement at which a variable has converged without refinement; it has no units.
+    max_iter : int, default=100
+        Most Newton iterations on each subsample and on all samples.
+    n_jobs : int, optional
+        Threads. None is one; -1 is one a core. They are used where a variable has two dozen parameters
+        or more: smaller problems are not faster for it. The answer is the same to the bit.
+    random_state : int, RandomState or None
+        Chooses the subsamples on which the fit starts; None always takes the same. The answer does not
+        depend on it beyond `tol`, or, with refinement, a tenth of a standard error.
+
+    Attributes
+    ----------
+    model_ : PolynomialModel
+        The learned model.
+    location_, scale_ : ndarrays of shape (n_features,)
+        Units of the standardised variables.
+    status_ : list of str
+        How each variable ended: "converged", "weights concentrated", "weights collapsed", "iteration limit",
+        "singular" or "non-finite". Anything but the first comes with a warning.
+    notes_ : list of str
+        What is worth knowing about the answer.
+    pilot_ : str
+        What the refinement started from; "none" without one.
+    nu_ : ndarray of shape (n_features,)
+        The strength of the regularizing density that was used, for the pilot where there is one.
+    effective_samples_ : ndarray of shape (n_features,)
+        Effective sample size (Σw)²/Σw² of each variable's weights.
+    n_iter_ : ndarray of shape (n_features,)
+        Passes over all samples where there was a refinement; otherwise Newton iterations of each variable, on
+        subsamples and on all samples.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from isodus import ISODUS
+    >>> from isodus.datasets import paper_pair
+    >>> truth = paper_pair(1)
+    >>> est = ISODUS(degree=4, min_degree=2).fit(truth.sample(100_000, rng=0))
+    >>> round(truth.to_dict()[(0, 0, 0)], 1), round(est.model_.to_dict()[(0, 0, 0)], 1)
+    (0.5, 0.5)
+    """
+
+    def __init__(
+        self,
+        degree: int = 4,
+        *,
+        max_order: int | None = 2,
+        min_degree: int = 1,
+        basis: MonomialBasis | None = None,
+        nu: float | Sequence[float] | str = "auto",
+        delta: float | Sequence[float] = 2.0,
+        pilot: str | PolynomialModel = "auto",
+        refine: int | str = "auto",
+        objective: str = "log",
+        consensus: str = "mean",
+        integrable: str = "enforce",
+        center: bool = True,
+        scale: bool = True,
+        tol: float = 1e-8,
+        max_iter: int = 100,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.degree = degree
+        self.max_order = max_order
+        self.min_degree = min_degree
+        self.basis = basis
+        self.nu = nu
+        self.delta = delta
+        self.pilot = pilot
+        self.refine = refine
+        self.objective = objective
+        self.consensus = consensus
+        self.integrable = integrable
+        self.center = center
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Array, y: None = None, sample_weight: Array | None = None) -> ISODUS:
+        """Learn the model behind the rows of X.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_samples, n_features)
+            Samples.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            Repetition counts: a weight of 2 is the sample twice.
+
+        Returns
+        -------
+        self
+        """
+        positive_number(self.tol, "tol")
+        positive_integer(self.max_iter, "max_iter")
+        one_of(self.objective, ("log", "plain"), "objective")
+        one_of(self.consensus, _consensus.METHODS, "consensus")
+        one_of(self.integrable, ("enforce", "warn"), "integrable")
+        steps = self._steps()
+        if not isinstance(self.pilot, PolynomialModel):
+            one_of(self.pilot, ("auto", "isodus", "score_matching"), "pilot", "or a PolynomialModel")
+        auto = isinstance(self.nu, str) and self.nu == "auto"
+        setting = prepare(self, X, sample_weight, units=auto or steps > 0 or self.integrable == "enforce")
+        pilot = self.pilot if isinstance(self.pilot, str) else pilot_parameters(self.pilot, setting)
+        delta = per_variable(self.delta, setting.names, "delta")
+        with sources(setting, self.n_jobs) as samples:
+            if steps == 0 or len(setting.basis) > MOST_JOINT_TERMS:
+                if steps:
+                    warnings.warn(
+                        f"{len(setting.basis):,} terms are too many to refine, which is done for all of them jointly, "
+                        f"up to {MOST_JOINT_TERMS:,}: this is the estimate of refine=0",
+                        UserWarning,
+                        stacklevel=2,
+                    )
+                self.pilot_ = "none"
+                screening, problems, self.nu_ = self._screened(setting, samples, delta)
+                return self._learn(setting, samples, screening, problems, self.nu_)
+            basis = setting.basis
+            loss, tol = PseudoLikelihoodLoss(tol=1e-6), 0.1 * np.sqrt(len(basis) / setting.n)
+            task = Task(loss, partial(self._pilot, setting, delta), tol, steps, self.max_iter, self.random_state)
+            found = optimum(basis, setting.scale / setting.width, samples, pilot, task)
+            self.pilot_, self.nu_ = found.pilot, self._nu(setting, delta)
+            return self._learn_jointly(setting, found)
+
+    def _steps(self) -> int:
+        """How many refinements there may be."""
+        if isinstance(self.refine, str) and self.refine == "auto":
+            return self.max_iter
+        if isinstance(self.refine, bool) or not isinstance(self.refine, Integral) or self.refine < 0:
+            raise ValueError(
+                f'refine must be "auto", 0 (the paper\'s estimator) or a number of steps, not {self.refine!r}'
+            )
+        return int(self.refine)
+
+    def _nu(self, setting: Setting, delta: np.ndarray) -> np.ndarray:
+        """ν of every variable where it does not depend on the data."""
+        if isinstance(self.nu, str) and self.nu == "auto":
+            return by_reach(setting.basis.degree, delta, setting.width / setting.scale)
+        return per_variable(self.nu, setting.names, "nu")
+
+    def _screened(
+        self, setting: Setting, samples: ArraySamples, delta: np.ndarray
+    ) -> tuple[Screening, list[Problem], np.ndarray]:
+        """The paper's estimator, every variable by itself: its loss, the solved problems, and ν."""
+        basis = setting.basis
+        nodes = range(basis.n_variables)
+        nu = self._nu(setting, delta)
+        low: list[np.ndarray | None] = [None] * len(nodes)
+        starts = [np.zeros(len(basis.local(i).terms)) for i in nodes]
+        if self.integrable == "enforce":
+            least = floors(basis, setting.scale / setting.width)
+            own = local_parameters(basis, least, nodes)
+            low, starts = [*own], [np.where(floor > -np.inf, 100 * floor, 0.0) for floor in own]
+        if isinstance(self.nu, str):
+            part = part_of(samples, basis.largest)
+            unit = setting.width / setting.scale
+            nu = choose_nu(basis, part, delta, self._centre(setting), unit, starts, low)
+        loss = self._loss(setting, nu, delta)
+        options: dict[str, Any] = dict(tol=self.tol, max_iter=self.max_iter, random_state=self.random_state)
+        return loss, minimize(samples, basis, loss, starts, low, single=True, **options), nu
+
+    def _pilot(self, setting: Setting, delta: np.ndarray, basis: MonomialBasis, samples: ArraySamples) -> np.ndarray:
+        """The paper's estimator as a pilot over some terms; zeros where a variable did not converge."""
+        loss = self._loss(setting, self._nu(setting, delta), delta)
+        starts = [np.zeros(len(basis.local(i).terms)) for i in range(basis.n_variables)]
+        options: dict[str, Any] = dict(tol=1e-4, max_iter=15, random_state=self.random_state)
+        problems = minimize(samples, basis, loss, starts, single=True, **options)
+        if any(problem.status != "converged" for problem in problems):
+            return np.zeros(len(basis))
+        return _consensus.combine(basis, [problem.theta for problem in problems], "mean")[0]
+
+    def _loss(self, setting: Setting, nu: np.ndarray, delta: np.ndarray) -> Screening:
+        link: Any = self.objective
+        return Screening.of_degree(setting.basis.degree, nu, delta, self._centre(setting), link)
+
+    def _centre(self, setting: Setting) -> np.ndarray:
+        """Of R: a basis that is not closed under translation keeps its origin, and the density alone is centred."""
+        return (setting.centre - setting.location) / setting.scale if self.center else np.zeros(len(setting.scale))

@@ -1,0 +1,140 @@
+"""What the estimators share: from estimates to a model, and what a fitted one can do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from .. import consensus as _consensus
+from ..arrays import Array, namespace, to_host
+from ..fitting import Setting, judge, judge_joint, notes, on_floor_note
+from ..inference import joint_sandwich, node_sandwich
+from ..losses import Loss
+from ..model import PolynomialModel
+from ..objective import Objective
+from ..optimum import Optimum
+from ..samples import ArraySamples, part_of
+from ..solvers.newton import Problem
+from ..validation import check_samples, check_weight
+
+__all__ = ["PolynomialEstimator"]
+
+_MOST_TERMS_JUDGED = 20_000  # of models whose integrability is looked into
+MOST_JOINT_TERMS = 4000  # beyond which all variables are not solved for jointly, but one by one
+
+
+class PolynomialEstimator(BaseEstimator):
+    """An estimator of a `PolynomialModel`, node by node or for all variables jointly."""
+
+    def _learn(
+        self,
+        setting: Setting,
+        samples: ArraySamples,
+        loss: Loss,
+        problems: Sequence[Problem],
+        nu: np.ndarray | None = None,
+    ) -> Self:
+        """Judge the node problems, make their estimates one, and keep the model."""
+        basis = setting.basis
+        status, effective = judge(setting, problems, nu)
+        trusted = [word in ("converged", "weights concentrated") for word in status]
+        thetas = [problem.theta for problem in problems]
+        values = [np.inf if problem.evaluation is None else problem.evaluation.value for problem in problems]
+        unknown = [np.full((len(theta), len(theta)), np.nan) for theta in thetas]
+        metrics = [none if p.metric is None else p.metric for p, none in zip(problems, unknown, strict=True)]
+        objective = Objective(basis, loss, part_of(samples, basis.largest))
+        nodes = node_sandwich(objective, thetas, values, metrics, setting.n)
+        theta, share = _consensus.combine(basis, thetas, self.consensus, trusted, nodes)
+        held = [k for i, problem in enumerate(problems) for k in basis.local(i).terms[problem.on_floor]]
+        said = [on_floor_note(basis.terms[k], setting.names) for k in held]
+        self._keep(setting, theta, None if nodes is None else _consensus.carry(basis, share, nodes), said)
+        self.status_, self.effective_samples_ = status, effective
+        self.n_iter_ = np.array([problem.n_iter for problem in problems])
+        return self
+
+    def _learn_jointly(self, setting: Setting, found: Optimum) -> Self:
+        """Judge the one problem that all variables share, and keep the model."""
+        p, problem, objective = setting.basis.n_variables, found.problem, found.part.objective
+        status = judge_joint(problem, objective.basis, setting.names)
+        if problem.metric is None and problem.status == "converged":  # solved without one
+            problem.metric = found.part(problem.theta).hessian
+        at = setting.basis.positions(setting.basis.padded(objective.basis.factors))
+        theta, covariance = np.zeros(len(setting.basis)), None
+        theta[at] = problem.theta
+        if problem.metric is not None:
+            covariance = np.full((len(theta), len(theta)), np.nan)
+            free = ~problem.on_floor
+            covariance[np.ix_(at, at)] = joint_sandwich(objective, problem.theta, problem.metric, setting.n, free)
+        self._keep(setting, theta, covariance, notes(setting, found))
+        self.status_, self.effective_samples_ = status, np.full(p, setting.n)
+        self.n_iter_ = np.full(p, problem.n_iter)
+        return self
+
+    def _keep(self, setting: Setting, theta: np.ndarray, covariance: np.ndarray | None, said: list[str]) -> None:
+        self.location_, self.scale_, self.notes_ = setting.location, setting.scale, said
+        settings = self._settings() | ({"notes": said} if said else {})
+        units = (setting.location, setting.scale, tuple(setting.names))
+        self.model_ = PolynomialModel(setting.basis, theta, *units, setting.n, settings, covariance)
+        self.integrability_ = self.model_.integrability() if len(theta) <= _MOST_TERMS_JUDGED else None
+        if self.integrability_ is not None and self.integrability_.status == "not integrable":
+            warnings.warn(
+                "the learned model is no density on the whole space: in standardised variables, "
+                f"{self.integrability_.reason}. Its terms can be read near the data, and it can be scored where its "
+                "conditional densities exist; it has no samples. Lower the degree, take fewer terms, or more samples",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def score_samples(self, X: Array) -> Array:
+        """Mean over variables of log P(x_i | rest) at every row of X, in the units of X; shape (n,).
+
+        The pseudo-log-likelihood a variable: comparable between estimators, degrees and settings. −inf,
+        with a warning, where a conditional density of the model does not exist.
+        """
+        check_is_fitted(self, "model_")
+        X, names = check_samples(self, X, reset=False)
+        xp = namespace(X)
+        values = self.model_.conditional_log_density(X)
+        missing = np.flatnonzero(to_host(xp.any(xp.isinf(values), axis=0)))
+        if len(missing):
+            warnings.warn(
+                f"the model has no conditional density for {', '.join(names[i] for i in missing)} at some of the "
+                "samples, which score −inf: lower the degree, or raise nu",
+                UserWarning,
+                stacklevel=2,
+            )
+        return xp.mean(values, axis=1)
+
+    def score(self, X: Array, y: None = None, sample_weight: Array | None = None) -> float:
+        """Mean of `score_samples`; higher is better."""
+        values = to_host(self.score_samples(X))
+        weight, _ = check_weight(sample_weight, values[:, None])
+        return float(np.average(values, weights=weight))
+
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> np.ndarray:
+        """n new samples from the learned model, as `PolynomialModel.sample`."""
+        check_is_fitted(self, "model_")
+        return self.model_.sample(n, rng)
+
+    @property
+    def precision_(self) -> np.ndarray:
+        """Precision matrix in the units of X, for degree 2: twice θ_(i,i) on the diagonal."""
+        check_is_fitted(self, "model_")
+        if self.model_.basis.degree > 2:
+            raise AttributeError(f"precision_ exists for degree 2 only, this is {self.model_.basis.degree}")
+        return self.model_.precision()
+
+    def _settings(self) -> dict[str, Any]:
+        """How the model was learned, in plain values."""
+        plain = (bool, int, float, str, type(None))
+        left_out = {"n_jobs", "random_state", *(("degree", "max_order", "min_degree") if self.basis else ("basis",))}
+        return {"estimator": type(self).__name__} | {
+            name: value if isinstance(value, plain) else repr(value) if name == "basis" else np.asarray(value).tolist()
+            for name, value in self.get_params(deep=False).items()
+            if name not in left_out
+        }

@@ -1,0 +1,120 @@
+"""Pseudo-likelihood."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import consensus as _consensus
+from ..arrays import Array
+from ..basis import MonomialBasis
+from ..energy import local_parameters
+from ..fitting import minimize, prepare, sources
+from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
+from ..optimum import Task, optimum
+from ..pilots import floors, gaussian
+from ..validation import one_of, positive_integer, positive_number
+from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator
+
+__all__ = ["PseudoLikelihood"]
+
+
+class PseudoLikelihood(PolynomialEstimator):
+    """Learn a polynomial exponential family by pseudo-likelihood.
+
+    Maximises the mean of Σ_i log P(x_i | rest), whose normalisers are one-dimensional integrals at every sample:
+    as accurate as anything short of maximum likelihood, and slower than `ISODUS` by its integrals. All variables
+    share one θ, so that no consensus is needed and the model scores as well as it can; only where there are more
+    than 4,000 terms is each variable solved by itself. At degree 2 it is a linear regression from the Gram matrix
+    and costs next to nothing. The highest pure power of each variable is kept positive, without which its
+    conditional density would not exist; where the data ask for less it stays at its least value, and where they
+    support nothing beyond a Gaussian the model is one: `notes_` says so.
+
+    Parameters
+    ----------
+    degree, max_order, min_degree, basis, consensus, center, scale, max_iter, n_jobs, random_state
+        As in `ISODUS`; `consensus` matters only where variables are solved one by one.
+    tol : float, default=1e-6
+        Newton decrement at which the problem has converged; it has no units. A standard error is of the size
+        √(1/n) on this scale.
+
+    integration : {"batched", "adaptive"}, default="batched"
+        How the integrals are done: for thousands of samples at once, or each by itself with SciPy's adaptive
+        Gauss-Kronrod rule, as the paper's baseline does. The latter is for comparison, and a thousand times slower.
+
+    Attributes
+    ----------
+    model_, location_, scale_, status_, n_iter_, n_features_in_, feature_names_in_
+        As in `ISODUS`.
+    notes_ : list of str
+        What is worth knowing about the answer.
+
+    Examples
+    --------
+    >>> from isodus import PseudoLikelihood
+    >>> from isodus.datasets import gaussian_10
+    >>> truth = gaussian_10()
+    >>> est = PseudoLikelihood(degree=2).fit(truth.sample(10_000, rng=0))
+    >>> bool(abs(est.precision_ - truth.precision()).max() < 0.2)
+    True
+    """
+
+    def __init__(
+        self,
+        degree: int = 4,
+        *,
+        max_order: int | None = 2,
+        min_degree: int = 1,
+        basis: MonomialBasis | None = None,
+        consensus: str = "mean",
+        center: bool = True,
+        scale: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        integration: str = "batched",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.degree = degree
+        self.max_order = max_order
+        self.min_degree = min_degree
+        self.basis = basis
+        self.consensus = consensus
+        self.center = center
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.integration = integration
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Array, y: None = None, sample_weight: Array | None = None) -> PseudoLikelihood:
+        """Learn the model behind the rows of X; parameters as in `ISODUS.fit`."""
+        positive_number(self.tol, "tol")
+        positive_integer(self.max_iter, "max_iter")
+        one_of(self.consensus, _consensus.METHODS, "consensus")
+        one_of(self.integration, ("batched", "adaptive"), "integration")
+        setting = prepare(self, X, sample_weight)
+        basis = setting.basis
+        nodes = range(basis.n_variables)
+        options: dict[str, Any] = dict(tol=self.tol, max_iter=self.max_iter, random_state=self.random_state)
+        loss = PseudoLikelihoodLoss(adaptive=self.integration == "adaptive")
+        with sources(setting, self.n_jobs) as samples:
+            if len(basis) <= MOST_JOINT_TERMS:
+                task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state)
+                found = optimum(basis, setting.scale / setting.width, samples, "auto", task)
+                return self._learn_jointly(setting, found)
+            unit = setting.scale / setting.width
+            start, _ = gaussian(basis, samples)
+            starts = local_parameters(basis, np.maximum(start, floors(basis, unit, 0.3)), nodes)
+            problems = minimize(
+                samples,
+                basis,
+                loss,
+                starts,
+                local_parameters(basis, floors(basis, unit), nodes),
+                single=False,
+                **options,
+            )
+            return self._learn(setting, samples, loss, problems)

@@ -1,0 +1,165 @@
+"""Pseudo-likelihood's optimum over one θ, and over which terms: those that the data support.
+
+A Gaussian is the least that a model is. Whether terms above degree 2 are worth having is asked three times: before
+they are fitted, by a score test; after it, by what they gain against what that costs; and where that is not clear,
+by cross-validation. Terms that do not pay would be noise, and at samples far out not even a small one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .basis import MonomialBasis
+from .inference import slope_covariance
+from .losses import Loss
+from .pilots import choose, floors, gaussian
+from .refinement import Joint, refine
+from .samples import ArraySamples, generator, part_of
+from .solvers.newton import Problem, inverse
+
+__all__ = ["Optimum", "Task", "optimum"]
+
+_CLEAR = 4.0  # times its price that a gain must be to be believed without cross-validation
+_FEW = 5  # samples a term up to which nothing is believed without it
+_FOLDS = 5
+
+
+class Task(NamedTuple):
+    """What is minimised, how far, and how the unrefined estimator is called."""
+
+    loss: Loss
+    isodus: Callable[[MonomialBasis, ArraySamples], np.ndarray] | None
+    tol: float
+    steps: int
+    max_iter: int
+    random_state: Any = None
+
+
+class Optimum(NamedTuple):
+    """A minimum, over the terms of `part.objective.basis`; pilot: what it started from."""
+
+    problem: Problem
+    part: Joint
+    pilot: str
+
+    @property
+    def basis(self) -> MonomialBasis:
+        """The terms that were estimated."""
+        return self.part.objective.basis
+
+
+def optimum(
+    basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, pilot: str | np.ndarray, task: Task
+) -> Optimum:
+    """The optimum over the terms of the basis that the data support; unit: (p,), 1/spread of each variable."""
+    whole, part = _joints(basis, samples, task)
+    gauss, exact = gaussian(basis, samples)
+    if basis.degree == 2 and exact:
+        return Optimum(Problem(gauss, status="converged", n_iter=1), part, "gaussian")
+    isodus = None if task.isodus is None else partial(task.isodus, basis)
+    start = choose(pilot, samples, part, unit, gauss, isodus)
+    if start.near and not (
+        exact and part(start.theta).value >= part(gauss, hessian=False).value - 2 * part.noise() ** 2
+    ):
+        return _solved(whole, part, unit, start.theta, start.name, task)
+    if not exact:  # there is no Gaussian to compare with
+        return _over(basis, unit, samples, task)
+    beyond = supported(part, gauss)
+    if part is not whole and not beyond.all():
+        beyond = supported(whole, gauss)
+    found = _over(among(basis, beyond), unit, samples, task)
+    if found.basis.degree > 2 and not _pays(found, unit, task):
+        found = _over(among(basis, np.zeros(basis.n_variables, bool)), unit, samples, task)
+    return found
+
+
+def _joints(basis: MonomialBasis, samples: ArraySamples, task: Task) -> tuple[Joint, Joint]:
+    """The objective on all samples and on some; the same where all are few."""
+    some = part_of(samples, basis.largest, task.random_state)
+    whole = Joint(basis, task.loss, samples)
+    return whole, whole if some is samples else Joint(basis, task.loss, some)
+
+
+def _solved(whole: Joint, part: Joint, unit: np.ndarray, start: np.ndarray, name: str, task: Task) -> Optimum:
+    low = floors(part.objective.basis, unit)
+    return Optimum(refine(whole, part, start, low, task.tol, task.steps, task.max_iter), part, name)
+
+
+def _over(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, task: Task) -> Optimum:
+    """The optimum over these terms, whether they are supported or not; steadied where a Gaussian is not all."""
+    gauss, exact = gaussian(basis, samples)
+    if basis.degree == 2 and exact:
+        part = _joints(basis, samples, task)[1]
+        return Optimum(Problem(gauss, status="converged", n_iter=1), part, "gaussian")
+    whole, part = _joints(basis, samples.steadied(generator(task.random_state)), task)
+    start = choose("auto", whole.samples, part, unit, gauss)
+    return _solved(whole, part, unit, start.theta, start.name, task)
+
+
+def supported(joint: Joint, theta: np.ndarray) -> np.ndarray:
+    """Which variables have terms above degree 2 that pay, judged from the Gaussian θ; (p,) of bool.
+
+    Taking terms in gains n gᵀA⁻¹g / 2 on these samples, of which tr(A⁻¹B), less what degree 2 has of it, is
+    chance and its price on new ones (Takeuchi's criterion, by a score test: nothing is fitted). First all terms at
+    once: where they do not pay, none; then the terms of one variable at a time.
+    """
+    basis = joint.objective.basis
+    at, p = joint(theta), basis.n_variables
+    if at.hessian is None:
+        return np.ones(p, bool)
+    A, B, base = at.hessian, slope_covariance(joint.objective, theta), np.flatnonzero(basis.degrees <= 2)
+
+    def balance(terms: np.ndarray) -> float:
+        solve = inverse(A[np.ix_(terms, terms)])
+        if solve is None:
+            return np.inf
+        g = at.gradient[terms]
+        return float(at.ess * (g @ solve(g)) - 2 * np.trace(solve(B[np.ix_(terms, terms)])))
+
+    least = balance(base)
+    if balance(np.arange(len(basis))) <= least:
+        return np.zeros(p, bool)
+    pays = [balance(np.union1d(base, basis.local(i).terms)) > least for i in range(p)]
+    return np.array(pays) if any(pays) else np.ones(p, bool)
+
+
+def among(basis: MonomialBasis, variables: np.ndarray) -> MonomialBasis:
+    """The terms of degree 1 and 2, and of the higher ones those whose variables are all among `variables`."""
+    inside = np.append(variables, True)[basis.factors].all(axis=1)  # the padding, -1, picks the last
+    kept = [term for term, keep in zip(basis.terms, inside | (basis.degrees <= 2), strict=True) if keep]
+    return MonomialBasis(basis.n_variables, terms=kept)
+
+
+def _pays(found: Optimum, unit: np.ndarray, task: Task) -> bool:
+    """Whether the terms above degree 2 are worth having, judged from the optimum with them.
+
+    They gain n (F(Gaussian) − F(θ)); the price is tr(A⁻¹B), less the number of Gaussian terms.
+    """
+    part, problem, basis = found.part, found.problem, found.basis
+    samples = part.samples
+    gauss, _ = gaussian(basis, samples)
+    here = part(problem.theta, hessian=False)
+    gain = here.ess * (part(gauss, hessian=False).value - here.value)
+    free = np.flatnonzero(~problem.on_floor)
+    solve = None if problem.metric is None else inverse(problem.metric[np.ix_(free, free)])
+    price = np.inf
+    if solve is not None and problem.status == "converged":
+        B = slope_covariance(part.objective, problem.theta)[np.ix_(free, free)]
+        price = float(np.trace(solve(B))) - np.count_nonzero(basis.degrees <= 2)
+    if gain <= 0 or (gain > _CLEAR * price and here.ess > _FEW * len(basis)):
+        return gain > 0
+    folds = np.random.default_rng(0).permutation(samples.n_rows) % _FOLDS
+    return sum(_held_out_gain(basis, unit, samples, folds == k, task) for k in range(_FOLDS)) > 0
+
+
+def _held_out_gain(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, out: np.ndarray, task: Task) -> float:
+    """By how much the terms above degree 2 lower the loss of samples that they were not fitted to, summed."""
+    train, rest = samples.take(np.flatnonzero(~out)), samples.take(np.flatnonzero(out))
+    theta = _over(basis, unit, train, task).problem.theta
+    unseen = Joint(basis, task.loss, rest)
+    with_them, without = unseen(theta, hessian=False), unseen(gaussian(basis, train)[0], hessian=False)
+    return without.ess * (without.value - with_them.value)
