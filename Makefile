@@ -26,6 +26,9 @@ bench: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/paper_2d.py
 	$(bin)/python benchmarks/scaling.py
 	$(bin)/python benchmarks/basis.py
+	$(bin)/python benchmarks/estimator_speed.py
+	$(bin)/python benchmarks/real_data.py
+	$(bin)/python benchmarks/accuracy.py --quick
 
 clean:
 	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache

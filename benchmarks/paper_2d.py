@@ -28,7 +28,16 @@ BASIS = MonomialBasis(2, 4, min_degree=2)
 
 def fit(X, n_jobs):
     estimator = ISODUS(
-        basis=BASIS, nu=NU, delta=DELTA, center=False, scale=False, refine=0, consensus="mean", tol=1e-8, n_jobs=n_jobs
+        basis=BASIS,
+        nu=NU,
+        delta=DELTA,
+        center=False,
+        scale=False,
+        refine=0,
+        consensus="mean",
+        integrable="warn",
+        tol=1e-8,
+        n_jobs=n_jobs,
     )
     return estimator.fit(X)
 

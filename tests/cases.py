@@ -1,9 +1,13 @@
 """Tables that contract tests loop over."""
 
+from dataclasses import replace
+from functools import cache
+
 import array_api_strict
 import numpy as np
 
-from isodus import MonomialBasis
+from isodus import MonomialBasis, PolynomialModel
+from isodus.datasets import paper_pair
 from isodus.losses.pseudo_likelihood import PseudoLikelihoodLoss
 from isodus.losses.score_matching import ScoreMatchingLoss
 from isodus.losses.screening import Screening
@@ -21,6 +25,24 @@ BASES = {
     "listed": MonomialBasis(3, terms=[(0, 0), (1, 1), (2, 2), (0, 1, 2), (0, 0, 0, 0), (1, 1, 2, 2)]),
 }
 
+PAIR = paper_pair(1)
+# two coupled double wells, their barriers four and six times the thermal energy
+WELLS = PolynomialModel.from_dict(
+    {(0, 0): -4.0, (0, 0, 0, 0): 1.0, (0, 1): 0.6, (0, 0, 1): 0.2, (1,): 0.3, (1, 1): -12.0, (1, 1, 1, 1): 6.0}
+)
+
+
+@cache
+def _drawn(model):
+    X = model.sample(40_000, rng=0)
+    X.flags.writeable = False
+    return X
+
+
+def drawn(model, n):
+    """Samples of a model that is always the same object: preparing to draw takes longer than drawing."""
+    return _drawn(model)[:n]
+
 
 def screening(basis, nu=0.7, delta=2.0, centre=0.0, link="log"):
     p = basis.n_variables
@@ -35,6 +57,7 @@ LOSSES = {
     "screening, odd power": lambda basis: screening(basis, delta=1.0),
     "screening, δ not an integer": lambda basis: screening(basis, delta=0.7),
     "screening, centre elsewhere": lambda basis: screening(basis, centre=0.3),
+    "screening, tilted": lambda basis: replace(screening(basis, nu=0.1), pilot=parameters_of(basis, seed=3)),
     "score matching": lambda basis: ScoreMatchingLoss(),
     "pseudo-likelihood": lambda basis: PseudoLikelihoodLoss(),
 }

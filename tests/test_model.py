@@ -1,4 +1,7 @@
+import copy
 import json
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -78,8 +81,9 @@ def test_a_model_does_not_change(model):
 
 def test_frame_and_words(model):
     frame = model.to_frame()
-    assert list(frame.columns) == ["term", "degree", "order", "theta"]
+    assert list(frame.columns) == ["term", "degree", "order", "theta", "stderr"]
     assert frame["theta"].tolist() == list(model.to_dict().values())
+    assert frame["stderr"].isna().all()  # it was not learned
     row = frame[frame["term"] == "a^2*b"].iloc[0]
     assert (row["degree"], row["order"]) == (3, 2)
     assert repr(model) == "PolynomialModel: 3 variables (a, b, c), 30 terms up to degree 4"
@@ -91,6 +95,62 @@ def test_frame_and_words(model):
     )
     assert model.term_name(strongest) in words.splitlines()[3]
     assert "no variables interact" in PolynomialModel.from_dict({(0, 0): 1.0, (1, 1): 2.0}).summary()
+
+
+@pytest.fixture
+def learned(model):
+    """With a covariance, of which two parameters have none: they were held."""
+    root = np.random.default_rng(2).standard_normal((30, 30)) * np.geomspace(1e-3, 1e3, 30)[:, None]
+    covariance = root @ root.T
+    covariance[[4, 29]] = covariance[:, [4, 29]] = np.nan
+    return replace(model, covariance=covariance)
+
+
+def same_but_for_rounding(a, b):
+    assert np.array_equal(np.isnan(a), np.isnan(b))
+    return np.allclose(a, b, rtol=1e-13, atol=0, equal_nan=True)
+
+
+def test_a_covariance_is_kept_by_files_pickles_and_copies(learned, tmp_path):
+    learned.save(tmp_path / "m.json")
+    for back in (
+        PolynomialModel.load(tmp_path / "m.json"),
+        pickle.loads(pickle.dumps(learned)),
+        copy.copy(learned),
+        copy.deepcopy(learned),
+    ):
+        assert np.array_equal(back.theta, learned.theta)
+        assert same_but_for_rounding(back.covariance, learned.covariance)
+        for units in ("raw", "standardized"):
+            assert same_but_for_rounding(back.stderr(units), learned.stderr(units))
+            assert np.flatnonzero(np.isnan(back.stderr(units))).tolist() == [4, 29]
+        assert not back.covariance.flags.writeable
+    assert np.array_equal(learned.to_frame()["stderr"], learned.stderr(), equal_nan=True)
+
+
+def test_a_file_without_a_covariance_has_no_standard_errors(model, learned, tmp_path):
+    path = tmp_path / "m.json"
+    model.save(path)
+    assert PolynomialModel.load(path).covariance is None
+    learned.save(path)
+    content = json.loads(path.read_text())
+    del content["covariance"]  # as files of an older version
+    path.write_text(json.dumps(content))
+    assert np.all(np.isnan(PolynomialModel.load(path).stderr()))
+
+
+@pytest.mark.parametrize(
+    ("covariance", "message"),
+    [("AAAA", "damaged"), ("not base 64!", "damaged"), (7, "damaged"), ("eJxjYBgFQwcAAAQAAAE=", "damaged")],
+)
+def test_a_damaged_covariance_is_refused(learned, tmp_path, covariance, message):
+    path = tmp_path / "m.json"
+    learned.save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"covariance": covariance}))
+    with pytest.raises(ValueError, match=message):
+        PolynomialModel.load(path)
+    with pytest.raises(ValueError, match=r"covariance has shape \(2, 2\), it should have \(30, 30\)"):
+        replace(learned, covariance=np.eye(2))
 
 
 def test_structure_has_names():

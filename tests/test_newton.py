@@ -114,6 +114,44 @@ def test_a_floor_holds_one_coordinate_and_lets_go():
         assert problem.theta[1] >= 0.1
 
 
+@pytest.mark.parametrize("floor", [None, np.array([-np.inf, 0.05, -np.inf])])
+@pytest.mark.parametrize("verified", [False, True])
+def test_a_verified_answer_was_evaluated(verified, floor):
+    """Otherwise it is one step ahead of the last point that was."""
+    f = log_cosh_sum(np.random.default_rng(0).standard_normal((40, 3)), np.random.default_rng(1).normal(size=40))
+    seen = []
+
+    def evaluate(which, points, hessian):
+        seen.append(points[0].copy())
+        return [f(points[0], hessian)]
+
+    (problem,) = ladder([Rung(evaluate, 1e-5, verified=verified)], [np.full(3, 0.5)], [floor], max_iter=50)
+    assert problem.status == "converged"
+    assert any(np.array_equal(problem.theta, point) for point in seen) == verified
+    if verified:
+        at = f(problem.theta, True)
+        assert problem.evaluation.value == at.value
+        free = ~problem.on_floor
+        g = at.gradient[free]
+        assert np.sqrt(g @ np.linalg.solve(at.hessian[np.ix_(free, free)], g)) < 1e-5
+
+
+def test_what_has_a_floor_falls_by_steps():
+    """To a fifth of itself at most, so that it does not arrive in one step where others would run away."""
+    seen = []
+
+    def evaluate(which, points, hessian):
+        (x,) = points
+        seen.append(x[0])
+        return [Point(0.5 * float(x @ x), x.copy(), np.eye(2))]
+
+    (problem,) = ladder([Rung(evaluate, 1e-9)], [np.array([100.0, 1.0])], [np.array([1e-3, -np.inf])], max_iter=50)
+    assert problem.status == "converged"
+    assert problem.theta.tolist() == pytest.approx([1e-3, 0.0], abs=1e-12)
+    assert np.all(np.array(seen[1:]) >= 0.2 * np.array(seen[:-1]) - 1e-12)
+    assert len(seen) >= 8  # 100 · 0.2^7 > 1e-3
+
+
 def features(basis, i, X, nu):
     """The paper's centred statistics of node i, a column a term, and log R, one after the other."""
     e = basis.degree + 2.0

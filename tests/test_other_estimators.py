@@ -5,13 +5,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cases import PAIR, WELLS, drawn
 from scipy.integrate import quad
 from scipy.optimize import minimize as scipy_minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_estimators import EXPECTED
 
-from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching, estimators
+from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching
 from isodus.datasets import gaussian_10, paper_1d, paper_4d, paper_pair
 
 BOTH = [PseudoLikelihood, ScoreMatching]
@@ -41,8 +42,9 @@ def test_a_gaussian_is_the_inverse_covariance(kind, weighted):
     assert np.allclose(linear, -np.linalg.solve(covariance, mean), rtol=1e-5, atol=1e-6)
 
 
-def test_pseudo_likelihood_of_one_variable_is_maximum_likelihood():
-    x = paper_1d().sample(400, rng=0)[:, 0]
+@pytest.mark.parametrize("truth", [paper_1d(), PolynomialModel.from_dict({(0,): 0.2, (0, 0): -4.0, (0,) * 4: 1.0})])
+def test_pseudo_likelihood_of_one_variable_is_maximum_likelihood(truth):
+    x = truth.sample(400, rng=0)[:, 0]
     moments = np.array([np.mean(x**k) for k in range(1, 5)])
 
     def minus_log_likelihood(t):
@@ -72,7 +74,7 @@ def test_pseudo_likelihood_is_the_best_score_there_is():
 
 def test_score_matching_solves_its_normal_equations():
     """Σ_i ⟨∂_iφ_k ∂_iφ_j⟩ θ_j = Σ_i ⟨∂_i²φ_k⟩, statistics and derivatives by finite differences."""
-    X = paper_pair(1).sample(500, rng=0)
+    X = drawn(PAIR, 500)
     estimator = ScoreMatching(center=False, scale=False).fit(X)
     terms, h = estimator.model_.basis.terms, 1e-4
     phi = lambda Z: np.stack([np.prod(Z[:, list(t)], axis=1) for t in terms], axis=1)
@@ -93,15 +95,19 @@ def test_the_truth_is_found(kind, truth):
     assert np.mean([abs(value - true.get(term, 0.0)) for term, value in found.items()]) < 0.12
 
 
-@pytest.mark.parametrize("kind", BOTH)
-def test_node_by_node_where_there_are_too_many_terms(kind, monkeypatch):
-    X = paper_pair(1).sample(20_000, rng=0)
-    joint = theta(kind().fit(X), "standardized")
-    monkeypatch.setattr(estimators, "MOST_JOINT_TERMS", 5)
+@pytest.mark.parametrize(
+    ("kind", "module"), [(PseudoLikelihood, "pseudo_likelihood"), (ScoreMatching, "score_matching"), (ISODUS, "isodus")]
+)
+def test_node_by_node_where_there_are_too_many_terms(kind, module, monkeypatch):
+    X = drawn(PAIR, 20_000)
+    joint = kind().fit(X)
+    monkeypatch.setattr(f"isodus.estimators.{module}.MOST_JOINT_TERMS", 5)
     single = kind().fit(X)
     assert single.status_ == ["converged"] * 2
-    assert not np.array_equal(joint, theta(single, "standardized"))
-    assert np.allclose(joint, theta(single, "standardized"), atol=0.03)
+    assert not np.array_equal(joint.model_.theta, single.model_.theta)
+    assert np.allclose(joint.model_.theta, single.model_.theta, atol=0.03)
+    ratio = single.model_.stderr() / joint.model_.stderr()
+    assert np.all((ratio > 0.9) & (ratio < 2))  # who does not share, knows less
 
 
 def test_a_gaussian_with_known_zeros_is_solved_jointly():
@@ -116,23 +122,24 @@ def test_a_gaussian_with_known_zeros_is_solved_jointly():
             assert moved.conditional_log_density(X).mean() < estimator.score(X)
 
 
+@pytest.mark.parametrize("kind", [PseudoLikelihood, ISODUS])
 @pytest.mark.parametrize("seed", range(3))
-def test_gaussian_data_at_degree_4_are_near_gaussian_or_say_that_they_did_not_converge(seed):
+def test_gaussian_data_at_degree_4_are_a_gaussian_and_say_so(kind, seed):
     """The quartic self terms are zero within their error, half the time on the wrong side: the hard case."""
-    X, held_out = (gaussian_10(seed).sample(5000, rng=k)[:, :3] for k in (0, 1))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        quartic = PseudoLikelihood(degree=4, max_iter=40).fit(X)
-    values = quartic.model_.to_dict("standardized")
-    assert all(values[(i,) * 4] >= 1e-3 * (1 - 1e-9) for i in range(3))
-    held = [i for i in range(3) if values[(i,) * 4] <= 1.001e-3]
-    assert len(quartic.notes_) == len(held)
-    assert all("do not support" in note for note in quartic.notes_)
-    if set(quartic.status_) == {"converged"}:
-        assert not caught
-        assert abs(quartic.score(held_out) - PseudoLikelihood(degree=2).fit(X).score(held_out)) < 0.01
-    else:
-        assert [w.category for w in caught] == [ConvergenceWarning]
+    X = gaussian_10(seed).sample(5000, rng=0)[:, :3] + [10.0, 0.0, -3.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quartic = kind(degree=4).fit(X)
+    assert quartic.status_ == ["converged"] * 3
+    assert quartic.notes_ == ["the data do not support terms above degree 2: they are zero"]
+    assert quartic.model_.settings["notes"] == quartic.notes_
+    assert quartic.integrability_.status == "integrable"
+    higher = quartic.model_.basis.degrees > 2
+    assert not np.any(quartic.model_.theta[higher])
+    gaussian = PseudoLikelihood(degree=2).fit(X).model_
+    assert np.allclose(quartic.model_.theta[~higher], gaussian.theta, rtol=1e-9, atol=1e-12)
+    assert np.allclose(quartic.model_.stderr()[~higher], gaussian.stderr(), rtol=1e-6)
+    assert np.all(np.isnan(quartic.model_.stderr()[higher]))
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -142,3 +149,54 @@ def test_collinear_columns_are_named(kind):
     with pytest.warns(ConvergenceWarning, match="cannot be told apart"):
         estimator = kind(degree=2).fit(frame)
     assert set(estimator.status_) == {"singular"}
+    assert np.all(np.isnan(estimator.model_.stderr()))
+
+
+def test_adaptive_integration_gives_the_same_optimum():
+    X = drawn(WELLS, 300)[:, :1]
+    batched, adaptive = (PseudoLikelihood(integration=how, tol=1e-9).fit(X) for how in ("batched", "adaptive"))
+    assert np.allclose(batched.model_.theta, adaptive.model_.theta, rtol=1e-6, atol=1e-6)
+    assert np.allclose(batched.model_.covariance, adaptive.model_.covariance, rtol=1e-5, atol=1e-9)
+    with pytest.raises(ValueError, match="integration must be one of 'batched', 'adaptive', not 'quad'"):
+        PseudoLikelihood(integration="quad").fit(X)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "X", "category", "message"),
+    [
+        (
+            ScoreMatching(),
+            gaussian_10(0).sample(3000, rng=0)[:, :3],
+            UserWarning,
+            "no density on the whole space: .*along",
+        ),
+        (
+            ISODUS(refine=0, nu=0.1, integrable="warn"),
+            gaussian_10(0).sample(3000, rng=3)[:, :3],
+            UserWarning,
+            "no density on the whole space",
+        ),
+        (ISODUS(refine=0, max_iter=1), gaussian_10(0).sample(300, rng=0)[:, :2], ConvergenceWarning, "no convergence"),
+        (PseudoLikelihood(max_iter=1), drawn(PAIR, 2000), ConvergenceWarning, "no convergence"),
+        (ISODUS(degree=2), np.random.default_rng(0).standard_t(2, (500, 1)), UserWarning, "heavier"),
+    ],
+    ids=["score matching", "screening", "screening, iterations", "pseudo-likelihood, iterations", "tails"],
+)
+def test_warnings_point_to_the_line_that_called_fit(estimator, X, category, message):
+    with pytest.warns(category, match=message) as caught:
+        estimator.fit(X)
+    assert {warning.filename for warning in caught} == {__file__}
+    no_density = any("no density on the whole space" in str(warning.message) for warning in caught)
+    assert (estimator.integrability_.status == "not integrable") == no_density
+
+
+@pytest.mark.parametrize(("height", "worse"), [(8.0, False), (40.0, True)])
+def test_score_matching_that_loses_to_a_gaussian_says_so(height, worse):
+    """Between wells far apart there are no samples, and it does not see how they are weighted."""
+    X = PolynomialModel.from_dict({(0, 0): -height, (0, 0, 0, 0): height / 4}).sample(2000, rng=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator = ScoreMatching().fit(X)
+    lost = PseudoLikelihood(degree=2).fit(X).score(X) - estimator.score(X)
+    assert (lost > 0.1) == worse
+    assert any("worse than a Gaussian does" in str(w.message) and w.filename == __file__ for w in caught) == worse

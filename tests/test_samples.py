@@ -6,7 +6,7 @@ from cases import BASES, NAMESPACES, parameters_of, samples_of, screening
 
 from isodus.arrays import to_host
 from isodus.objective import Objective
-from isodus.samples import ArraySamples, check_variation, standardisation
+from isodus.samples import ArraySamples, check_variation, generator, part_of, standardisation
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
@@ -48,12 +48,14 @@ def test_subsample_is_spread_over_the_rows_and_keeps_weights():
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
-def test_units_are_median_and_central_range_and_weights_repeat(namespace):
+def test_units_are_middle_and_length_of_the_central_range_and_weights_repeat(namespace):
     rng = np.random.default_rng(0)
     X = rng.normal([3.0, -1.0], [2.0, 0.1], (20001, 2))
     convert = NAMESPACES[namespace]
     location, scale = standardisation(convert(X), None, ["a", "b"], rng)
-    assert np.array_equal(location, np.median(X, axis=0))  # an odd number of rows
+    low, high = np.quantile(X, [0.025, 0.975], axis=0, method="inverted_cdf")
+    assert np.allclose(location, (low + high) / 2, rtol=1e-12)
+    assert np.allclose(scale, (high - low) / 3.92, rtol=1e-12)
     assert np.allclose(scale, [2.0, 0.1], rtol=0.03)
     counts = rng.integers(0, 3, len(X))
     weighted = standardisation(convert(X), convert(counts.astype(float)), ["a", "b"], rng)
@@ -71,3 +73,66 @@ def test_units_of_odd_columns():
     assert 0.5 < scale[1] < 2
     with pytest.raises(ValueError, match="without variation: b"):
         check_variation(np.stack([outlier, np.ones(100)], axis=1), ["a", "b"])
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_some_of_the_rows_keep_weights_and_units(namespace, weighted):
+    convert = NAMESPACES[namespace]
+    X = np.random.default_rng(0).standard_normal((100, 2))
+    weight = np.arange(100.0) if weighted else None
+    units = np.array([1.0, -1.0]), np.array([2.0, 0.5])
+    samples = ArraySamples(convert(X), None if weight is None else convert(weight), *units).in_single()
+    part = samples.take(np.array([7, 3, 3, 99]))
+    assert np.array_equal(to_host(part.X), X[[7, 3, 3, 99]])
+    assert part.weight is None if weight is None else np.array_equal(to_host(part.weight), [7, 3, 3, 99])
+    assert part.single
+    assert np.array_equal([part.location, part.scale], units)
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [90, 5000])
+def test_steadied_samples_have_two_more_on_the_rays_from_the_mean(namespace, weighted, n):
+    convert, rng = NAMESPACES[namespace], np.random.default_rng(0)
+    X = rng.normal([3.0, -1.0], [2.0, 0.1], (n, 2))
+    weight = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
+    samples = ArraySamples(convert(X), convert(weight) if weighted else None, np.zeros(2), np.ones(2))
+    more = samples.steadied(np.random.default_rng(1))
+    Y, counts = to_host(more.X), to_host(more.weight)
+    assert np.array_equal(Y[:n], X)
+    assert np.array_equal(counts[:n], weight)
+    assert counts.sum() == pytest.approx(weight.sum() + 2, rel=1e-12)
+    rows = to_host(samples.subsample(min(n, 2000), np.random.default_rng(1)).X)
+    assert len(Y) == n + len(rows)
+    mean = rows.mean(axis=0)
+    factors = ((Y[n:] - mean) * (rows - mean)).sum(axis=1) / np.square(rows - mean).sum(axis=1)
+    assert np.allclose(Y[n:] - mean, factors[:, None] * (rows - mean), rtol=1e-9, atol=1e-12)
+    values, times = np.unique(factors.round(9), return_counts=True)
+    assert values.tolist() == [1.25, 1.5, 2.0]
+    assert times.min() >= len(rows) // 3
+
+
+def test_part_of_few_samples_is_all_and_of_many_some_spread_over_them():
+    samples = lambda n: ArraySamples(np.arange(float(n))[:, None], None, np.zeros(1), np.ones(1))
+    few = samples(2 * 8192)
+    assert part_of(few, 10) is few
+    some = part_of(samples(20_000), 10)
+    assert some.n_rows == 8192
+    assert np.all(np.diff(some.X[:, 0]) >= 0)
+    assert np.abs(some.X[:, 0] - np.linspace(0, 20_000, 8192)).max() < 4
+    assert part_of(samples(50_000), 1000).n_rows == 50_000  # thirty to a parameter would be more than half
+    assert part_of(samples(50_000), 500).n_rows == 15_000
+    assert np.array_equal(part_of(samples(20_000), 10).X, some.X)
+    assert not np.array_equal(part_of(samples(20_000), 10, random_state=1).X, some.X)
+
+
+def test_generators_come_from_seeds_of_scikit_learn():
+    draw = lambda seed: generator(seed).random(3).tolist()
+    assert draw(None) == draw(None)
+    assert draw(7) == draw(7) != draw(8)
+    assert draw(np.random.RandomState(7)) == draw(7)
+    state = np.random.RandomState(7)
+    assert draw(state) != draw(state)  # it goes on
+    with pytest.raises(ValueError, match="seed"):
+        generator("seven")

@@ -18,6 +18,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
+    "add_to_rows",
     "available_memory",
     "gram",
     "matmul_into",
@@ -65,6 +66,15 @@ def matmul_into(out: Array, A: Array, B: Array) -> None:
         np.matmul(A, B, out=out)
     else:
         out[...] = A @ B
+
+
+def add_to_rows(out: Array, rows: slice | np.ndarray, values: Array) -> None:
+    """``out[rows] += values`` for rows that differ; row by row where the library has no index arrays."""
+    if type(out) is np.ndarray or isinstance(rows, slice):
+        out[rows, ...] += values
+    else:
+        for j, row in enumerate(rows.tolist()):
+            out[row, ...] += values[j, ...]
 
 
 def empty(shape: tuple[int, ...], like: Array) -> Array:

@@ -43,9 +43,13 @@ def node_sandwich(
     thetas: Sequence[np.ndarray],
     values: Sequence[float],
     hessians: Sequence[np.ndarray],
+    free: Sequence[np.ndarray],
     n: float,
 ) -> np.ndarray | None:
-    """Covariance of the local parameters of all nodes, one after the other, (L, L); NaN for a node that has none."""
+    """Covariance of the local parameters of all nodes, one after the other, (L, L); NaN where there is none.
+
+    free: which parameters of each node were estimated; the others are held at a bound.
+    """
     nodes = range(objective.basis.n_variables)
     ends = np.cumsum([0, *map(len, thetas)])
     if ends[-1] > MOST_PARAMETERS:
@@ -53,8 +57,9 @@ def node_sandwich(
     rows = [np.arange(a, b) for a, b in pairwise(ends.tolist())]
     mean, second = objective.slopes(nodes, thetas, values, rows)
     inverses = np.zeros((ends[-1], ends[-1]))
-    for at, hessian in zip(rows, hessians, strict=True):
-        inverses[np.ix_(at, at)] = _inverse(hessian)
+    for at, hessian, estimated in zip(rows, hessians, free, strict=True):
+        inverses[at[~estimated], at[~estimated]] = np.nan
+        inverses[np.ix_(at[estimated], at[estimated])] = _inverse(hessian[np.ix_(estimated, estimated)])
     return _sandwich(inverses, second - np.outer(mean, mean), n)
 
 

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .arrays import Array, empty, gram, multiply_into, namespace, on_device, to_host
+from .arrays import Array, add_to_rows, empty, gram, multiply_into, namespace, on_device, to_host
 from .basis import Index, Local, MonomialBasis
 from .energy import (
     Coefficients,
@@ -195,7 +195,7 @@ def _block_slopes(
     for j, (plan, place) in enumerate(zip(plans, places, strict=True)):
         for here, l, cofactors in plan:
             to = 1 + place[here.start - 1 : here.stop - 1]
-            S[as_index(to), :] += rows(H, cofactors) * slope[l, j, :]
+            add_to_rows(S, as_index(to), rows(H, cofactors) * slope[l, j, :])
     if count is not None:
         S *= xp.sqrt(count)
     return S @ xp.matrix_transpose(S)

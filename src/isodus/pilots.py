@@ -84,7 +84,7 @@ def choose(
     """The pilot that was asked for, or for "auto" score matching if it is near pseudo-likelihood's optimum.
 
     A pilot has conditional densities: its highest pure powers are above their floor. Where it has none, or is farther
-    from the optimum than chance allows, what scores better of score matching, bounded to where other parameters
+    from the optimum than chance allows, what scores best of it, score matching bounded to where other parameters
     cannot run away, and the Gaussian with a confining term.
     """
     basis, low = part.objective.basis, floors(part.objective.basis, unit)
@@ -101,6 +101,7 @@ def choose(
     if exists and (not auto or decrement(part(matched), matched, low) <= 2 * part.noise()):
         return pilot._replace(near=True)
     candidates = [
+        pilot,
         Pilot(quadratic_minimum(at_zero, floors(basis, unit, _SAFE)).theta, "score_matching"),
         Pilot(np.maximum(gaussian, floors(basis, unit, _CONFINING)), "gaussian"),
     ]

@@ -43,6 +43,8 @@ def choose_nu(
     nodes = range(basis.n_variables)
     traces = np.full((len(_GRID), len(nodes)), np.inf)
     thetas = list(starts)
+    # in units of each variable's spread, whatever units θ has; the padding of factors, -1, picks the last
+    squares = [np.append(unit, 1.0)[basis.factors[basis.local(i).terms]].prod(axis=1) ** 2 for i in nodes]
     for g, strength in enumerate(_GRID):
         nu = strength * unit ** -(basis.degree + delta)
         objective = Objective(basis, Screening.of_degree(basis.degree, nu, delta, centre, "log"), samples)
@@ -54,7 +56,7 @@ def choose_nu(
                 thetas[i] = problem.theta
                 value = problem.evaluation.value
                 variances = node_variances(objective, i, problem.theta, value, problem.metric, samples.n_rows)
-                traces[g, i] = np.sum(variances) if np.all(np.isfinite(variances)) else np.inf
+                traces[g, i] = variances @ squares[i] if np.all(np.isfinite(variances)) else np.inf
         if np.all(traces[g] > 3 * traces.min(axis=0)):
             break
     chosen = np.argmax(traces <= _WITHIN * traces.min(axis=0), axis=0)

@@ -48,7 +48,8 @@ class PolynomialEstimator(BaseEstimator):
         unknown = [np.full((len(theta), len(theta)), np.nan) for theta in thetas]
         metrics = [none if p.metric is None else p.metric for p, none in zip(problems, unknown, strict=True)]
         objective = Objective(basis, loss, part_of(samples, basis.largest))
-        nodes = node_sandwich(objective, thetas, values, metrics, setting.n)
+        free = [~problem.on_floor for problem in problems]
+        nodes = node_sandwich(objective, thetas, values, metrics, free, setting.n)
         theta, share = _consensus.combine(basis, thetas, self.consensus, trusted, nodes)
         held = [k for i, problem in enumerate(problems) for k in basis.local(i).terms[problem.on_floor]]
         said = [on_floor_note(basis.terms[k], setting.names) for k in held]
@@ -131,10 +132,10 @@ class PolynomialEstimator(BaseEstimator):
 
     def _settings(self) -> dict[str, Any]:
         """How the model was learned, in plain values."""
-        plain = (bool, int, float, str, type(None))
+        plain, words = (bool, int, float, str, type(None)), ("basis", "pilot")
         left_out = {"n_jobs", "random_state", *(("degree", "max_order", "min_degree") if self.basis else ("basis",))}
         return {"estimator": type(self).__name__} | {
-            name: value if isinstance(value, plain) else repr(value) if name == "basis" else np.asarray(value).tolist()
+            name: value if isinstance(value, plain) else repr(value) if name in words else np.asarray(value).tolist()
             for name, value in self.get_params(deep=False).items()
             if name not in left_out
         }
