@@ -305,7 +305,7 @@ def _explanation(problem: Problem, terms: np.ndarray, basis: MonomialBasis, name
     if problem.status == "iteration limit":
         return (
             f"no convergence in {problem.n_iter} iterations (Newton decrement {problem.decrement:.1e}). "
-            "Raise max_iter (or nu, where there is one); with scale=False, try scale=True"
+            "Raise max_iter (or refine, if it is a number, or nu, where there is one); with scale=False, try scale=True"
         )
     if problem.status == "non-finite":
         return (

@@ -26,7 +26,7 @@ __all__ = ["Optimum", "Task", "optimum"]
 _CLEAR = 4.0  # times its price that a gain must be to be believed without cross-validation
 _FEW = 5  # samples a term up to which nothing is believed without it
 _FOLDS = 3
-_STEADY = 30  # samples a term from which none are added to steady the fit
+_STEADY = 15  # samples a term from which none are added to steady the fit
 
 
 class Task(NamedTuple):
@@ -96,11 +96,15 @@ def _over(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, task: T
     if basis.degree == 2 and exact:
         part = _joints(basis, samples, task)[1]
         return Optimum(Problem(gauss, status="converged", n_iter=1), part, "gaussian")
-    if samples.n_rows < _STEADY * len(basis):
-        samples = samples.steadied(generator(task.random_state))
     whole, part = _joints(basis, samples, task)
-    start = choose("auto", whole.samples, part, unit, gauss)
-    return _solved(whole, part, unit, start.theta, start.name, task)
+    if samples.n_rows >= _STEADY * len(basis):
+        start = choose("auto", samples, part, unit, gauss)
+        return _solved(whole, part, unit, start.theta, start.name, task)
+    steadied = Joint(basis, task.loss, samples.steadied(generator(task.random_state)))
+    start = choose("auto", steadied.samples, steadied, unit, gauss)
+    found = _solved(steadied, steadied, unit, start.theta, start.name, task)
+    found.problem.metric = whole(found.problem.theta).hessian  # the rows that were added tell nothing of the errors
+    return found._replace(part=whole)
 
 
 def supported(joint: Joint, theta: np.ndarray) -> np.ndarray:
@@ -153,8 +157,10 @@ def _pays(found: Optimum, unit: np.ndarray, task: Task) -> bool:
     if solve is not None and problem.status == "converged":
         B = slope_covariance(part.objective, problem.theta)[np.ix_(free, free)]
         price = float(np.trace(solve(B))) - np.count_nonzero(basis.degrees <= 2)
-    if gain <= 0 or (gain > _CLEAR * price and here.ess > _FEW * len(basis)):
-        return gain > 0
+    if problem.status == "converged" and gain <= 0:
+        return False
+    if gain > _CLEAR * price and here.ess > _FEW * len(basis):
+        return True
     folds = np.random.default_rng(0).permutation(samples.n_rows) % _FOLDS
     return sum(_held_out_gain(basis, unit, samples, folds == k, task) for k in range(_FOLDS)) > 0
 
