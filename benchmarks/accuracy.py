@@ -138,9 +138,10 @@ def show(table, sets):
     for (name, n), part in table.groupby(["model", "n"], sort=False):
         errors = part.pivot(index="set", columns="estimator", values="error")
         bad = part[~part.converged].groupby("estimator").size()
-        print(f"\n{name}, n = {n:,}, {sets} sets: mean absolute error, and its ratio to that of pseudo-likelihood")
+        floor = "maximum likelihood" if "maximum likelihood" in errors else "pseudo-likelihood"
+        print(f"\n{name}, n = {n:,}, {sets} sets: mean absolute error, and its ratio to that of {floor}")
         for label in errors:
-            r, e = ratio(errors[label], errors["pseudo-likelihood"])
+            r, e = ratio(errors[label], errors[floor])
             said = f"   {bad[label]} sets with a status other than converged" if label in bad.index else ""
             print(f"  {label:<20} {errors[label].mean():9.5f}   {r:7.3f} ± {e:.3f}{said}")
 
