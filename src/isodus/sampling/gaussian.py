@@ -1,4 +1,4 @@
-"""Exact samples of quadratic energies."""
+"""Quadratic energies: exact samples and normalisation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from ..basis import MonomialBasis
 
-__all__ = ["draw", "precision_matrix"]
+__all__ = ["draw", "log_z", "precision_matrix"]
 
 
 def precision_matrix(basis: MonomialBasis, theta: np.ndarray) -> np.ndarray:
@@ -19,17 +19,29 @@ def precision_matrix(basis: MonomialBasis, theta: np.ndarray) -> np.ndarray:
 
 
 def draw(basis: MonomialBasis, theta: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """n samples, shape (n, p), of exp(−E) with E of degree 2."""
+    """n samples, shape (p, n), of exp(−E) with E of degree 2."""
+    factor, linear = _factor(basis, theta)
+    mean = -cho_solve((factor, True), linear)
+    noise = rng.standard_normal((basis.n_variables, n))
+    return mean[:, None] + solve_triangular(factor, noise, lower=True, trans=1, overwrite_b=True)
+
+
+def log_z(basis: MonomialBasis, theta: np.ndarray) -> float:
+    """log ∫ exp(−bᵀx − ½ xᵀΛx) dx = ½ bᵀΛ⁻¹b − ½ log det(Λ/2π)."""
+    factor, linear = _factor(basis, theta)
+    half = solve_triangular(factor, linear, lower=True)
+    return float(half @ half / 2 - np.log(np.diagonal(factor)).sum() + len(half) * np.log(2 * np.pi) / 2)
+
+
+def _factor(basis: MonomialBasis, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """L with LLᵀ = Λ, and b."""
     precision = precision_matrix(basis, theta)
     linear = np.zeros(basis.n_variables)
     linear[basis.factors[basis.degrees == 1, 0]] = theta[basis.degrees == 1]
     try:
-        factor = cholesky(precision, lower=True)
+        return cholesky(precision, lower=True), linear
     except LinAlgError:
         smallest = np.linalg.eigvalsh(precision)[0]
         raise ValueError(
             f"the model is no probability distribution: its precision matrix has the eigenvalue {smallest:.3g}"
         ) from None
-    mean = -cho_solve((factor, True), linear)
-    noise = rng.standard_normal((basis.n_variables, n))
-    return (mean[:, None] + solve_triangular(factor, noise, lower=True, trans=1)).T

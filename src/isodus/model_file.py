@@ -1,0 +1,90 @@
+"""The file of a model: JSON, every number to its last digit."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import io
+from ._version import __version__
+from .basis import MonomialBasis
+
+__all__ = ["FIELDS", "read", "write"]
+
+FORMAT = "isodus-model"
+FORMAT_VERSION = 1
+FIELDS = ("basis", "theta", "location", "scale", "names", "n_samples", "settings", "covariance")
+_WANTED = ("names", "location", "scale", "degree", "terms", "theta", "n_samples", "settings")
+
+
+def write(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
+    """Write the FIELDS of a model; an existing file is replaced only by a complete one."""
+    basis, covariance = fields["basis"], fields["covariance"]
+    content = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "written_by": f"isodus {__version__}",
+        "names": list(fields["names"]),
+        "location": fields["location"].tolist(),
+        "scale": fields["scale"].tolist(),
+        "degree": basis.degree,
+        "terms": [list(term) for term in basis.terms],
+        "theta": fields["theta"].tolist(),
+        "n_samples": fields["n_samples"],
+        "settings": dict(fields["settings"]),
+        "covariance": None if covariance is None else _packed(covariance),
+    }
+    io.write_text(path, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The FIELDS of a model that `write` wrote."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is no isodus model: it is not JSON ({error})") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f'{path} is no isodus model: it lacks "format": "{FORMAT}"')
+    if content.get("version") != FORMAT_VERSION or isinstance(content["version"], bool):
+        raise ValueError(
+            f"{path} has model format version {content.get('version')!r}; this is isodus {__version__}, which "
+            f"reads version {FORMAT_VERSION}. Use the isodus that wrote it ({content.get('written_by', 'unknown')})"
+        )
+    missing = [name for name in _WANTED if name not in content]
+    if missing:
+        raise ValueError(f"{path} is incomplete: {', '.join(missing)} missing")
+    try:
+        if any(not isinstance(content[name], list) for name in ("names", "location", "scale", "terms", "theta")):
+            raise ValueError("names, location, scale, terms and theta must be lists")
+        if not isinstance(content["n_samples"], int | float | None) or not isinstance(content["settings"], dict):
+            raise ValueError("n_samples must be a number and settings a mapping")
+        basis = MonomialBasis(len(content["names"]), content["degree"], terms=content["terms"])
+        if basis.terms != [tuple(term) for term in content["terms"]]:
+            raise ValueError("its terms are not in graded order")
+        packed = content.get("covariance")
+        own = {"basis": basis, "covariance": None if packed is None else _unpacked(packed, len(basis))}
+        return {name: own[name] if name in own else content[name] for name in FIELDS}
+    except (TypeError, ValueError, zlib.error) as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def _packed(matrix: np.ndarray) -> str:
+    """The lower triangle of a symmetric matrix: little-endian doubles, row by row, compressed, in base 64."""
+    triangle = matrix[np.tril_indices(len(matrix))].astype("<f8")
+    return base64.b64encode(zlib.compress(triangle.tobytes(), 1)).decode("ascii")
+
+
+def _unpacked(text: Any, length: int) -> np.ndarray:
+    triangle = np.frombuffer(zlib.decompress(base64.b64decode(text, validate=True)), "<f8")
+    if triangle.size != length * (length + 1) // 2:
+        raise ValueError(f"its covariance has {triangle.size} values for {length} terms")
+    matrix = np.zeros((length, length))
+    matrix[np.tril_indices(length)] = triangle
+    return np.tril(matrix, -1).T + matrix

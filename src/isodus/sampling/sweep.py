@@ -1,0 +1,150 @@
+"""Gibbs sweeps: every variable drawn anew given all others, many samples at a time.
+
+On nodes g_k of spacing h, moved by δ uniform in (−h/2, h/2), one is chosen with probability w_k/Σw, w_k =
+exp(−q(g_k + δ)). The sum Σ_k w_k h is ∫ exp(−q) for every δ, with an error that falls faster than any power of h, so
+x = g_k + δ has the density exp(−q)/∫exp(−q) to the same error: a draw without a root to find (`redraw`). Where no
+nodes are known yet, draws are quantiles (`sweep`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from .. import energy as _energy
+from .. import univariate
+from ..basis import MonomialBasis
+
+__all__ = ["Conditionals", "NotExactError", "chains", "redraw", "sweep"]
+
+
+class NotExactError(ValueError):
+    """Sums over all variables that would take too much memory or time, or that double precision cannot tell."""
+
+
+class Conditionals:
+    """P(x_i | rest) ∝ exp(−Σ_l a_l x_i^l) of every variable, from the terms that it is in alone."""
+
+    def __init__(self, basis: MonomialBasis, theta: np.ndarray) -> None:
+        self.degree = basis.degree
+        self.near: list[np.ndarray] = []  # variables that share a term with each, itself among them
+        self._parts = []
+        for i in range(basis.n_variables):
+            terms = basis.local(i).terms
+            terms = np.sort(terms[theta[terms] != 0])
+            near = np.unique(basis.factors[terms])
+            near = near[near >= 0]
+            place = {int(v): k for k, v in enumerate(near)}
+            own = tuple(tuple(place[v] for v in row if v >= 0) for row in basis.factors[terms].tolist())
+            part = _basis(len(near), own, self.degree)
+            values = dict(zip(own, theta[terms], strict=True))
+            node = [place[i]]
+            local = _energy.local_parameters(part, np.array([values[term] for term in part.terms]), node)
+            self.near.append(near)
+            self._parts.append((part, _energy.scatter(part, node, local, theta)))
+
+    def coefficients(self, i: int, X: np.ndarray) -> np.ndarray:
+        """a, (s, n), at samples X, (p, n)."""
+        part, C = self._parts[i]
+        return _energy.conditional_coefficients(C, _energy.cofactor_matrix(part, X[self.near[i]]))[:, 0, :]
+
+    def colours(self) -> list[list[int]]:
+        """Variables of one colour share no term."""
+        colour: dict[int, int] = {}
+        groups: list[list[int]] = []
+        for i, near in enumerate(self.near):
+            taken = {colour[v] for v in near.tolist() if v in colour}
+            colour[i] = next(c for c in range(len(groups) + 1) if c not in taken)
+            if colour[i] == len(groups):
+                groups.append([])
+            groups[colour[i]].append(i)
+        return groups
+
+
+@lru_cache(maxsize=4096)
+def _basis(p: int, terms: tuple[tuple[int, ...], ...], degree: int) -> MonomialBasis:
+    return MonomialBasis(p, degree, terms=terms)
+
+
+def chains(
+    basis: MonomialBasis,
+    theta: np.ndarray,
+    conditionals: Conditionals,
+    names: Sequence[str],
+    rng: np.random.Generator,
+    n: int,
+    sweeps: int,
+) -> np.ndarray:
+    """The last states, (p, n), of chains that start far apart and warm, and cool down to the density itself."""
+    reach = np.ones(basis.n_variables)  # θ^(−1/d) of the highest pure power d: how far a variable goes by itself
+    for term, value in zip(basis.terms, theta, strict=True):
+        if len(set(term)) == 1 and value > 0:
+            reach[term[0]] = value ** (-1 / len(term))
+    X = reach[:, None] * rng.standard_normal((basis.n_variables, n))
+    groups = conditionals.colours()
+    for k in range(sweeps):
+        sweep(conditionals, groups, names, X, rng, min(1.0, 2 * (k + 1) / sweeps))
+    return X
+
+
+def sweep(
+    conditionals: Conditionals,
+    groups: Sequence[Sequence[int]],
+    names: Sequence[str],
+    X: np.ndarray,
+    rng: np.random.Generator,
+    beta: float,
+    first: np.ndarray | None = None,
+) -> None:
+    """One sweep over all variables of X, (p, n), in place, colour by colour, with the energy β E + (1 − β) E₀.
+
+    first: (p, s), coefficients of E₀ by variable, if there is one.
+    """
+    for group in groups:
+        a = np.concatenate([conditionals.coefficients(i, X) for i in group], axis=1)
+        a *= beta
+        if first is not None:
+            a += (1 - beta) * np.repeat(first[group].T, X.shape[1], axis=1)
+        try:
+            X[group] = univariate.draw(a, rng).reshape(len(group), -1)
+        except ValueError:
+            first = univariate.integrate(a).missing[0]
+            raise NotExactError(
+                f"the density of {names[group[first * len(group) // a.shape[1]]]} given the other variables does not "
+                "exist, or is too narrow for double precision"
+            ) from None
+
+
+def redraw(conditionals: Conditionals, nodes: Sequence[np.ndarray], X: np.ndarray, rng: np.random.Generator) -> None:
+    """One sweep over all variables of X, (p, n), in place; nodes: equally spaced, of every variable."""
+    n = X.shape[1]
+    room = np.empty((max(map(len, nodes)), n))
+    for i, g in enumerate(nodes):
+        u, v = rng.random((2, n))
+        delta = (v - 0.5) * (g[1] - g[0])
+        q = _about(conditionals.coefficients(i, X), X[i], delta)
+        weights = np.matmul(np.vander(g, len(q), increasing=True), q, out=room[: len(g)])
+        np.exp(weights, out=weights)
+        for k in range(1, len(g)):
+            weights[k] += weights[k - 1]
+        below = (weights < u * weights[-1]).view(np.uint8)
+        X[i] = g[below.sum(axis=0, dtype=np.min_scalar_type(len(g)))] + delta
+
+
+def _about(a: np.ndarray, x: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    """Coefficients of −q(· + δ) + q(x), of powers 0 to s: a sample's own energy is zero, so that none overflows."""
+    c = np.empty((len(a) + 1, a.shape[1]))
+    np.negative(a, out=c[1:])
+    c[0] = 0.0
+    for j in range(len(a)):  # synthetic division by (· − δ), again and again
+        for k in range(len(a) - 1, max(j, 1) - 1, -1):
+            c[k] += delta * c[k + 1]
+    at = x - delta
+    own = c[-1] * at
+    for k in range(len(a) - 1, 0, -1):
+        own += c[k]
+        own *= at
+    c[0] = -own
+    return c

@@ -1,0 +1,228 @@
+"""Sums over all variables of an energy on a grid, one variable after another: log Z, marginals, exact draws.
+
+To eliminate x_i is to sum exp(−E) over its nodes, where E holds the terms with x_i that are left and what earlier
+sums have become; a *message* over the variables that x_i then has beside it, its parents, takes their place. In the
+opposite order every variable is drawn given its parents. The tables have a cell for every combination of nodes of a
+variable and its parents: as many as the junction tree's cliques have, with the same cliques.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from ..basis import MonomialBasis
+
+__all__ = ["Step", "cells", "draw", "log_sum", "marginals", "plan"]
+
+
+class Step(NamedTuple):
+    """The elimination of one variable.
+
+    parents: variables, those eliminated first come first; parts: by variables, axes of the table and
+    (θ, powers) of the terms that stand there; children: earlier steps whose message is over variables of this one.
+    """
+
+    variable: int
+    parents: tuple[int, ...]
+    parts: tuple[tuple[tuple[int, ...], tuple[tuple[float, tuple[int, ...]], ...]], ...]
+    children: tuple[int, ...]
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The variables of its table, its own last."""
+        return (*self.parents, self.variable)
+
+
+def plan(basis: MonomialBasis, theta: np.ndarray, sizes: Sequence[int]) -> list[Step]:
+    """An order of elimination, always of the variable with the smallest table; sizes: (p,) nodes of every variable."""
+    terms = [(tuple(dict.fromkeys(term)), term, float(value)) for term, value in zip(basis.terms, theta, strict=True)]
+    order, parents = _order(basis.n_variables, [v for v, _, value in terms if value != 0], sizes)
+    rank = {v: k for k, v in enumerate(order)}
+    parts: list[dict[tuple[int, ...], list[tuple[float, tuple[int, ...]]]]] = [{} for _ in order]
+    for variables, term, value in terms:
+        if value != 0:
+            at = parts[min(rank[v] for v in variables)]
+            at.setdefault(variables, []).append((value, tuple(term.count(v) for v in variables)))
+    children: list[list[int]] = [[] for _ in order]
+    above = [tuple(sorted(parents[v], key=rank.__getitem__)) for v in order]
+    for k, found in enumerate(above):
+        if found:
+            children[rank[found[0]]].append(k)
+    frozen = [tuple((v, tuple(these)) for v, these in part.items()) for part in parts]
+    return [Step(*step) for step in zip(order, above, frozen, map(tuple, children), strict=True)]
+
+
+def _order(p: int, together: list[tuple[int, ...]], sizes: Sequence[int]) -> tuple[list[int], list[set[int]]]:
+    """Which variable goes when, and the variables that each has beside it then: of two greedy orders the better."""
+
+    def table(v: int, near: list[set[int]]) -> float:
+        return sizes[v] * prod(float(sizes[u]) for u in near[v])
+
+    def links(v: int, near: list[set[int]]) -> float:
+        """How many pairs of its neighbours become neighbours."""
+        return len(near[v]) * (len(near[v]) - 1) - sum(len(near[u] & near[v]) for u in near[v])
+
+    found = [_greedy(p, together, cost) for cost in (table, links)]
+    return min(found, key=lambda order: sum(table(v, order[1]) for v in order[0]))
+
+
+def _greedy(
+    p: int, together: list[tuple[int, ...]], cost: Callable[[int, list[set[int]]], float]
+) -> tuple[list[int], list[set[int]]]:
+    """Always the variable with the least cost."""
+    near: list[set[int]] = [set() for _ in range(p)]
+    for variables in together:
+        for v in variables:
+            near[v].update(variables)
+    for v in range(p):
+        near[v].discard(v)
+    costs = [cost(v, near) for v in range(p)]
+    queue, order, gone = [(costs[v], v) for v in range(p)], [], [False] * p
+    heapq.heapify(queue)
+    while queue:
+        least, v = heapq.heappop(queue)
+        if gone[v] or least != costs[v]:
+            continue
+        order.append(v)
+        gone[v] = True
+        for u in near[v]:
+            near[u] |= near[v]
+            near[u] -= {u, v}
+        for u in near[v].union(*(near[u] for u in near[v])):
+            costs[u] = cost(u, near)
+            heapq.heappush(queue, (costs[u], u))
+    return order, near
+
+
+def cells(steps: Sequence[Step], sizes: Sequence[int]) -> tuple[int, int, int]:
+    """Of the largest table, its step; its cells; and the cells of all messages, which are kept."""
+    tables = [prod(sizes[v] for v in step.axes) for step in steps]
+    largest = int(np.argmax([float(size) for size in tables]))
+    kept = sum(size // sizes[step.variable] for size, step in zip(tables, steps, strict=True))
+    return largest, tables[largest], kept
+
+
+def log_sum(steps: Sequence[Step], nodes: Sequence[np.ndarray]) -> tuple[float, list[np.ndarray]]:
+    """log Σ exp(−E) over all nodes, and the messages: of step k, over its parents."""
+    total = 0.0
+    messages: list[np.ndarray] = []
+    for step in steps:
+        table = _table(step, steps, nodes, messages)
+        top = table.max(axis=-1, keepdims=True)
+        np.exp(np.subtract(table, top, out=table), out=table)
+        message = np.log(table.sum(axis=-1)) + top[..., 0]
+        if not step.parents:
+            total += float(message)
+        messages.append(message)
+    return total, messages
+
+
+def _table(
+    step: Step, steps: Sequence[Step], nodes: Sequence[np.ndarray], messages: Sequence[np.ndarray]
+) -> np.ndarray:
+    """log of what is summed over the step's variable, on the nodes of its parents and, last, its own."""
+    sizes = [len(nodes[v]) for v in step.axes]
+    table = np.zeros(sizes)
+    for variables, terms in step.parts:
+        rows = [_power(nodes[v], max(powers[k] for _, powers in terms)) for k, v in enumerate(variables)]
+        products = (
+            value * reduce(np.multiply.outer, [row[l] for row, l in zip(rows, powers, strict=True)])
+            for value, powers in terms
+        )
+        table -= _spread(reduce(np.add, products), variables, step.axes)
+    for child in step.children:
+        table += _spread(messages[child], steps[child].parents, step.axes)
+    return table
+
+
+def _power(x: np.ndarray, highest: int) -> list[np.ndarray]:
+    rows = [np.ones_like(x), x]
+    for _ in range(1, highest):
+        rows.append(rows[-1] * x)
+    return rows
+
+
+def _spread(values: np.ndarray, variables: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
+    """An array over some variables as one that broadcasts over all axes of a table."""
+    places = [axes.index(v) for v in variables]
+    values = values.transpose(np.argsort(places))
+    return np.expand_dims(values, tuple(k for k in range(len(axes)) if k not in places))
+
+
+def _given_parents(table: np.ndarray) -> np.ndarray:
+    """The probabilities of the last axis given the others, in place."""
+    np.exp(np.subtract(table, table.max(axis=-1, keepdims=True), out=table), out=table)
+    table /= table.sum(axis=-1, keepdims=True)
+    return table
+
+
+def marginals(
+    steps: Sequence[Step], nodes: Sequence[np.ndarray], messages: Sequence[np.ndarray]
+) -> dict[int, np.ndarray]:
+    """The probability of every node of every variable."""
+    beside: dict[int, np.ndarray] = {}  # of steps not reached yet: the joint probability of their parents
+    single = {}
+    for k in range(len(steps) - 1, -1, -1):
+        step = steps[k]
+        joint = _given_parents(_table(step, steps, nodes, messages))
+        if step.parents:
+            joint *= beside.pop(k)[..., None]
+        last = len(step.parents)
+        single[step.variable] = joint.sum(axis=tuple(range(last)))
+        for child in step.children:
+            wanted = [step.axes.index(v) for v in steps[child].parents]
+            rest = tuple(a for a in range(last + 1) if a not in wanted)
+            beside[child] = joint.sum(axis=rest).transpose(np.argsort(np.argsort(wanted)))
+    return single
+
+
+def draw(
+    steps: Sequence[Step],
+    nodes: Sequence[np.ndarray],
+    messages: Sequence[np.ndarray],
+    blocks: Sequence[tuple[slice, np.random.Generator]],
+    each: Callable[[Callable, Sequence], Iterable],
+) -> np.ndarray:
+    """Independent samples, exact on the grid: which node, (p, n).
+
+    blocks: columns, each with its generator; each: how a function is called for every block, as `map`.
+    """
+    n, most = blocks[-1][0].stop, max(map(len, nodes))
+    at = np.empty((len(nodes), n), np.min_scalar_type(most))
+    for k in range(len(steps) - 1, -1, -1):
+        table = _given_parents(_table(steps[k], steps, nodes, messages))
+        sizes, m = table.shape[:-1], table.shape[-1]
+        edges = np.minimum(np.cumsum(table.reshape(-1, m), axis=1), 1.0)
+        edges[:, -1] = 1.0
+        edges = (edges + np.arange(len(edges))[:, None]).ravel()  # sorted: in row r the distribution function, plus r
+        start = np.searchsorted(edges, np.arange(len(edges)) / m, side="right")
+
+        def block(
+            part: tuple[slice, np.random.Generator],
+            step: Step = steps[k],
+            sizes: tuple[int, ...] = sizes,
+            m: int = m,
+            edges: np.ndarray = edges,
+            start: np.ndarray = start,
+        ) -> None:
+            columns, rng = part
+            row = np.zeros(columns.stop - columns.start, np.intp)
+            for v, size in zip(step.parents, sizes, strict=True):
+                row = row * size + at[v, columns]
+            goal = row + rng.random(len(row), np.float32)  # with so few digits the sum never rounds up to row + 1
+            found = start[(goal * m).astype(np.intp)]
+            later = np.flatnonzero(edges[found] <= goal)
+            while later.size:
+                found[later] += 1
+                later = later[edges[found[later]] <= goal[later]]
+            at[step.variable, columns] = found - row * m
+
+        for _ in each(block, blocks):
+            pass
+    return at
