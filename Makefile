@@ -27,6 +27,7 @@ bench: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/scaling.py
 	$(bin)/python benchmarks/basis.py
 	$(bin)/python benchmarks/estimator_speed.py
+	$(bin)/python benchmarks/sampling.py
 	$(bin)/python benchmarks/real_data.py
 	$(bin)/python benchmarks/accuracy.py --quick
 

@@ -28,6 +28,8 @@ __all__ = [
     "gather",
     "gradient",
     "local_parameters",
+    "of_all",
+    "of_first",
     "powers",
     "raw_matrix",
     "raw_units",
@@ -121,20 +123,29 @@ def transpose_product(v: Array, C: Coefficients, H: Array) -> Coefficients:
     return Coefficients(first, xp.reshape(rest, (higher, q, m)))
 
 
-def energy(basis: MonomialBasis, theta: np.ndarray, X: Array) -> Array:
-    """E(x) at every sample, shape (n,); X has shape (p, n). Each term counts at its first variable."""
+def of_all(basis: MonomialBasis, theta: np.ndarray, like: Array) -> Coefficients:
+    """The coefficients of all nodes."""
+    nodes = range(basis.n_variables)
+    return scatter(basis, nodes, local_parameters(basis, theta, nodes), like)
+
+
+def of_first(basis: MonomialBasis, theta: np.ndarray, like: Array) -> Coefficients:
+    """The coefficients of all nodes, each term only at its first variable."""
     nodes = range(basis.n_variables)
     first = [np.where(basis.factors[basis.local(i).terms, 0] == i, theta[basis.local(i).terms], 0.0) for i in nodes]
-    a = conditional_coefficients(scatter(basis, nodes, first, X), cofactor_matrix(basis, X))
+    return scatter(basis, nodes, first, like)
+
+
+def energy(basis: MonomialBasis, theta: np.ndarray, X: Array, C: Coefficients | None = None) -> Array:
+    """E(x) at every sample, shape (n,); X has shape (p, n). C: `of_first`, where it is known."""
+    a = conditional_coefficients(C or of_first(basis, theta, X), cofactor_matrix(basis, X))
     a *= powers(X, basis.degree)
     return namespace(X).sum(a, axis=(0, 1))
 
 
-def gradient(basis: MonomialBasis, theta: np.ndarray, X: Array) -> Array:
-    """∂E/∂x_i = Σ_l l a_l x_i^{l−1} for every variable and sample, shape (p, n)."""
-    nodes = range(basis.n_variables)
-    C = scatter(basis, nodes, local_parameters(basis, theta, nodes), X)
-    a = conditional_coefficients(C, cofactor_matrix(basis, X))
+def gradient(basis: MonomialBasis, theta: np.ndarray, X: Array, C: Coefficients | None = None) -> Array:
+    """∂E/∂x_i = Σ_l l a_l x_i^{l−1} for every variable and sample, shape (p, n). C: `of_all`, where it is known."""
+    a = conditional_coefficients(C or of_all(basis, theta, X), cofactor_matrix(basis, X))
     value, x_power = a[0, ...], X
     for l in range(2, basis.degree + 1):
         value = value + l * a[l - 1, ...] * x_power

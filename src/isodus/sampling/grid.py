@@ -25,8 +25,9 @@ __all__ = ["Grid", "find"]
 
 _CHAINS, _SWEEPS = 16, 10
 _SPACING = 0.65  # of nodes, in widths of a conditional, to begin with
-_FINER = 0.85
+_FINER, _WIDER = 0.85, 0.2
 _EDGE = 1e-13  # the probability of a variable's last node that counts as none
+_NOTHING = 1e-20
 _AGREE = 1e-7  # log Z on grids moved at random, times the root of the number of variables
 _CANCELS = 1e-7  # of rounding in the energy
 _SHARE = 0.5  # of the free memory that tables may take
@@ -47,7 +48,7 @@ def find(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> Grid:
     """The grid of an energy of interacting variables; the same every time."""
     rng, conditionals = np.random.default_rng(0), Conditionals(basis, theta)
     low, high, width = _explore(basis, theta, conditionals, names, rng)
-    spacing, reach = _SPACING * width, 0.1
+    spacing = _SPACING * width
     for _ in range(100):
         nodes = _nodes(low, high, spacing)
         steps = tree.plan(basis, theta, [len(g) for g in nodes])
@@ -58,8 +59,10 @@ def find(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> Grid:
         single = tree.marginals(steps, nodes, messages)
         short = np.array([[single[v][0], single[v][-1]] for v in range(len(nodes))]).T > _EDGE
         if short.any():
-            far = reach * (high - low)
-            low, high, reach = low - far * short[0], high + far * short[1], 1.5 * reach
+            # what has no probability beside the rest will not have any in a wider range
+            inside = [g[single[v] > _NOTHING] for v, g in enumerate(nodes)]
+            first, last = np.array([[g[0], g[-1]] for g in inside]).T
+            low, high = first - _WIDER * (last - first) * short[0], last + _WIDER * (last - first) * short[1]
             continue
         moved = [_log_sum_moved(steps, nodes, rng) for _ in range(2)]
         if np.ptp([log_z, *moved]) <= _AGREE * np.sqrt(len(nodes)):
