@@ -4,7 +4,7 @@ from math import factorial, prod
 import numpy as np
 import pytest
 
-from isodus import MonomialBasis
+from isodus import MonomialBasis, diagnostics, positivity
 from isodus.diagnostics import integrability
 from isodus.energy import raw_units
 
@@ -53,14 +53,26 @@ KNOWN = {
     "two blocks": ({X4: 1, Y4: 1, X2Y2: -1.9, Z * 2: 1, (3, 3): 1, (2, 3): 1.9, (0, 2): 5}, YES),
     "two blocks, one negative": ({X4: 1, Y4: 1, X2Y2: -1.9, Z * 2: 1, (3, 3): 1, (2, 3): 2.1, (0, 2): 5}, NO),
     "two groups, one negative": ({X4: 1, Y4: 1, X2Y2: -2.1, Z * 2: 1}, NO),
+    # only a sum of squares of the whole energy can decide these
+    "x²y² + x² + y² + 1.5x²y": ({X2Y2: 1, X * 2: 1, Y * 2: 1, X * 2 + Y: 1.5}, YES),
+    "x²y² + x⁴ − xy + y²/10": ({X2Y2: 1, X4: 1, X + Y: -1, Y * 2: 0.1}, YES),
+    "x⁴y² + x²y⁴ − 2.9x²y² + x² + y²": ({X4 + Y * 2: 1, X * 2 + Y4: 1, X2Y2: -2.9, X * 2: 1, Y * 2: 1}, YES),
+    "x²y² + y²z² + x²z² + 2xyz + x² + y² + z²": (
+        {X2Y2: 1, Y * 2 + Z * 2: 1, X * 2 + Z * 2: 1, X + Y + Z: 2, X * 2: 1, Y * 2: 1, Z * 2: 1},
+        YES,
+    ),
+    "x⁴y⁴ over x⁴ + y⁴ − 3x²y²": ({X4 + Y4: 1, X4: 1, Y4: 1, X2Y2: -3}, YES),
 }
 # true or false, these must not be claimed: forms that touch zero with more below, Motzkin's form made positive
 UNPROVED = {
     "(x² − y²)² + x²": ({X4: 1, Y4: 1, X2Y2: -2, X * 2: 1}, {YES, OPEN}),
     "(x² + y)²": ({X4: 1, X * 2 + Y: 2, Y * 2: 1}, {NO, OPEN}),
     "(x² − 2y²)²": ({X4: 1, X2Y2: -4, Y4: 4}, {NO, OPEN}),
-    "x⁴y⁴ over x⁴ + y⁴ − 3x²y²": ({X4 + Y4: 1, X4: 1, Y4: 1, X2Y2: -3}, {YES, OPEN}),
     "Motzkin": (
+        {X4 + Y * 2: 1, X * 2 + Y4: 1, Z * 6: 1, X * 2 + Y * 2 + Z * 2: -3, X * 6: 0.0, Y * 6: 0.0},
+        {YES, OPEN},  # it touches zero, in channels that are thin enough
+    ),
+    "Motzkin and all sixth powers": (
         {X4 + Y * 2: 1, X * 2 + Y4: 1, Z * 6: 1, X * 2 + Y * 2 + Z * 2: -3, X * 6: 0.01, Y * 6: 0.01},
         {YES, OPEN},
     ),
@@ -105,6 +117,29 @@ def test_what_cannot_be_proved_is_not_claimed(name):
     assert integrability(*model(terms)).status in allowed
 
 
+@pytest.mark.parametrize("here", [True, False])
+def test_a_solver_is_recommended_where_it_could_help(monkeypatch, here):
+    """Not where the highest terms vanish: no positive definite G can tell what lower ones do."""
+    for module in (diagnostics, positivity):
+        monkeypatch.setattr(module, "solver_is_here", lambda: here)
+    monkeypatch.setattr(positivity.Squares, "_solved", lambda *_: None)
+    motzkin = integrability(*model(UNPROVED["Motzkin and all sixth powers"][0]))
+    assert motzkin.status == OPEN
+    assert ("pip install isodus[certify]" in motzkin.reason) != here
+    flat = integrability(*model(UNPROVED["(x² − y²)² + x²"][0]))
+    assert "vanish" in flat.reason
+    assert "install" not in flat.reason
+
+
+@pytest.mark.parametrize("c", [-1.0, 0.0, 1.0, 1.99, 1.9999, 2.0, 2.0001, 2.01, 3.0])
+def test_both_sides_of_the_boundary(c):
+    """x⁴ + y⁴ − c x²y² is positive for c < 2 and negative on the diagonal for c > 2."""
+    result = integrability(*model({X4: 1, Y4: 1, X2Y2: -c} if c else {X4: 1, Y4: 1}))
+    assert result.status == (YES if c < 2 else NO)
+    if c > 2:  # 2 − c where both coordinates are 1
+        assert result.value == pytest.approx(2 - c, rel=1e-6)
+
+
 def moved(name, location, scale):
     """A known energy of (x − location)/scale."""
     terms, _ = KNOWN[name]
@@ -142,6 +177,26 @@ def test_gaussian_models_by_their_eigenvalues():
             result = integrability(basis, theta)
             assert result.status == (YES if shift > 0 else NO)
             assert shift > 0 or falls(basis, theta, result)
+
+
+def test_the_value_that_decides_has_its_standard_error():
+    """F(u) = Σ θ_k u^α along the direction: its standard error is √(vᵀCv), v_k = u^{α_k}; what is held is known."""
+    basis, theta = model({X4: 1, Y4: 1, X2Y2: -2.1, X * 2: 5})
+    C = np.diag([0.3, 0.01, 0.02, 0.03])  # x², x⁴, x²y², y⁴
+    C[1, 2] = C[2, 1] = 0.01
+    result = integrability(basis, theta, covariance=C)
+    u = result.direction
+    v = np.array([0, u[0] ** 4, u[0] ** 2 * u[1] ** 2, u[1] ** 4])
+    assert result.value == pytest.approx(v @ theta)
+    assert result.stderr == pytest.approx(np.sqrt(v @ C @ v))
+    assert "not distinguishable from zero: lower the degree" in result.reason
+    certain = integrability(basis, theta, covariance=1e-4 * C)
+    assert certain.stderr == pytest.approx(0.01 * result.stderr)
+    assert "not distinguishable" not in certain.reason
+    C[1] = C[:, 1] = np.nan
+    held = integrability(basis, theta, covariance=C)
+    assert held.stderr == pytest.approx(np.sqrt(v[2:] @ C[2:, 2:] @ v[2:]))
+    assert integrability(basis, theta).stderr is None
 
 
 def test_variables_are_named():

@@ -6,6 +6,7 @@ Either answer is proved, or there is none. With x_i^{d_i} the highest pure power
   negative: not integrable.
 - No term that can be negative has ω > 1, and the form F of the terms with ω = 1 is positive away from zero: then
   E ≥ ε Σ|x_i|^{d_i} − C, integrable.
+- E + C = hᵀGh with G positive definite and 1, x_1 … x_p among the monomials h: then E ≥ ε Σ x_i² − C, integrable.
 """
 
 from __future__ import annotations
@@ -14,23 +15,24 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement, islice, product
+from itertools import islice, product
 from math import comb, lcm, prod
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from scipy import linalg
 from scipy.optimize import minimize
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from .basis import MonomialBasis
 from .energy import gradient
+from .positivity import Form, is_positive_definite, is_sum_of_squares, linked, pure_powers_prevail, solver_is_here
 
 __all__ = ["Integrability", "integrability"]
 
 _MOST_TERMS = 60_000  # of interacting variables, where the highest are not squares
-_MOST_SQUARES = 500  # rows of a Gram matrix
+_HIGHEST = "the highest terms of the energy are positive in every direction"
+_SQUARES = "the energy is a sum of squares, less a constant, and at least a positive multiple of the sum of all x²"
+_ZERO = 1e-9  # least value of a form, with pure powers of parameter 1, that a proof can tell from zero
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -48,49 +50,17 @@ class Integrability:
         One sentence.
     exponents : ndarray of shape (n_variables,) or None
         All equal for a straight line; zero for a variable that stays where it is.
+    value, stderr : float or None
+        Of a model that is not integrable: the sum of the terms that decide it, those that grow fastest, at t = 1,
+        and its standard error where the model has a covariance; held parameters count as known.
     """
 
     status: Literal["integrable", "not integrable", "unknown"]
     direction: np.ndarray | None
     reason: str
     exponents: np.ndarray | None = None
-
-
-class _Form(NamedTuple):
-    """A polynomial. factors: (K, s) in graded order, padded with -1; theta: (K,), none zero; names: (q,)."""
-
-    factors: np.ndarray
-    theta: np.ndarray
-    names: tuple[str, ...]
-
-    def level(self, w: np.ndarray) -> np.ndarray:
-        """α·w of every term, (K,)."""
-        return np.append(w, 0)[self.factors].sum(axis=1)
-
-    def powers(self) -> np.ndarray:
-        """(K, s): the power in its term of the variable at each position; 0 at padding."""
-        return np.where(self.factors >= 0, (self.factors[:, :, None] == self.factors[:, None, :]).sum(axis=2), 0)
-
-    def can_fall(self) -> np.ndarray:
-        """(K,): which terms are negative somewhere, all but even monomials with a positive parameter."""
-        return (self.theta < 0) | (self.powers() % 2).any(axis=1)
-
-    def where(self, here: np.ndarray) -> _Form:
-        return self._replace(factors=self.factors[here], theta=self.theta[here])
-
-    def among(self, variables: np.ndarray) -> _Form:
-        """The terms of a group of variables that no term links to others, numbered anew."""
-        place = np.full(len(self.names) + 1, -1)
-        place[variables] = np.arange(len(variables))
-        here = place[self.factors[:, 0]] >= 0
-        return _Form(place[self.factors[here]], self.theta[here], tuple(self.names[v] for v in variables))
-
-    def times(self, x: np.ndarray) -> np.ndarray:
-        """θ_k x^{α_k} of every term, (K,)."""
-        return self.theta * np.append(x, 1.0)[self.factors].prod(axis=1)
-
-    def terms(self) -> list[tuple[int, ...]]:
-        return [tuple(v for v in row if v >= 0) for row in self.factors.tolist()]
+    value: float | None = None
+    stderr: float | None = None
 
 
 def integrability(
@@ -98,17 +68,22 @@ def integrability(
     theta: np.ndarray,
     names: Sequence[str] | None = None,
     rng: int | np.random.Generator | None = 0,
+    covariance: np.ndarray | None = None,
 ) -> Integrability:
     """Whether exp(−Σ_k θ_k x^{α_k}) is integrable over R^p; theta: (n_terms,), in the order of the basis.
 
-    Groups of variables that do not interact are judged apart; all must be integrable.
+    Groups of variables that do not interact are judged apart; all must be integrable. covariance: of theta, NaN for
+    what is known; then the value of a form that falls comes with its error.
     """
     p, rng = basis.n_variables, np.random.default_rng(rng)
     names = [f"x{i}" for i in range(p)] if names is None else names
-    form = _Form(basis.factors, np.asarray(theta, np.float64), tuple(names)).where(np.asarray(theta) != 0)
-    answer = Integrability("integrable", None, "the highest terms of the energy are positive in every direction")
-    for variables in _linked(form):
+    there = np.flatnonzero(theta)
+    form = Form(basis.factors, np.asarray(theta, np.float64), tuple(names)).where(there)
+    answer = Integrability("integrable", None, _HIGHEST)
+    for variables in linked(form):
         found = _decide(form.among(variables), rng)
+        if found.status == "integrable" and answer.status == "integrable":
+            answer = found if answer.reason == _HIGHEST else answer
         if found.status == "integrable" or found.status == answer.status:
             continue
         answer = found
@@ -117,26 +92,32 @@ def integrability(
             direction[variables], exponents[variables] = found.direction, found.exponents
             answer = replace(found, direction=direction, exponents=exponents)
         if found.status == "not integrable":
-            break
+            return _weighed(answer, form, None if covariance is None else covariance[np.ix_(there, there)])
     return answer
 
 
-def _linked(form: _Form) -> list[np.ndarray]:
-    """Groups of variables that share terms, each as sorted indices."""
-    q, inside = len(form.names), form.factors >= 0
-    first = np.repeat(form.factors[:, :1], form.factors.shape[1], axis=1)
-    links = coo_array((np.ones(inside.sum()), (first[inside], form.factors[inside])), shape=(q, q))
-    _, label = connected_components(links, directed=False)
-    return np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
+def _weighed(found: Integrability, form: Form, covariance: np.ndarray | None) -> Integrability:
+    """With the value of the terms that decide, Σ_k θ_k v_k, v_k = u^{α_k}, and its standard error √(vᵀCv)."""
+    assert found.direction is not None
+    assert found.exponents is not None
+    k, _ = _deciding(form, found.direction, found.exponents.astype(np.int64))
+    v, theta = form.where(k).monomials(found.direction), form.theta[k]
+    found = replace(found, value=float(v @ theta))
+    if covariance is None:
+        return found
+    stderr = float(np.sqrt(max(v @ np.nan_to_num(covariance[np.ix_(k, k)]) @ v, 0.0)))
+    if stderr == 0:  # nothing that decides was estimated
+        return replace(found, stderr=0.0)
+    reason = f"{found.reason}, where the terms that decide it sum to {found.value:.3g} ± {stderr:.2g}"
+    if abs(v @ theta) <= 2 * stderr:
+        reason += ", not distinguishable from zero: lower the degree, or take fewer terms"
+    return replace(found, reason=reason, stderr=stderr)
 
 
-def _decide(form: _Form, rng: np.random.Generator) -> Integrability:
+def _decide(form: Form, rng: np.random.Generator) -> Integrability:
     """One group of interacting variables: its axes, then what lies beyond the pure powers, then the form F."""
-    q, powers = len(form.names), form.powers()
-    pure = ((form.factors == form.factors[:, :1]) | (form.factors < 0)).all(axis=1)
-    d, own, top = np.zeros(q, np.int64), np.zeros(q), np.zeros(q, np.int64)
-    d[form.factors[pure, 0]] = powers[pure, 0]  # of several the last stays, in graded order the highest
-    own[form.factors[pure, 0]] = form.theta[pure]
+    q, powers, (d, at) = len(form.names), form.powers(), form.highest_pure_powers()
+    own, top = np.append(form.theta, 0.0)[at], np.zeros(q, np.int64)
     np.maximum.at(top, form.factors[form.factors >= 0], powers[form.factors >= 0])
 
     bad, axes, ones = (own < 0) | (d % 2 == 1) | (top == 0), np.arange(q), np.ones(q, np.int64)
@@ -156,12 +137,17 @@ def _decide(form: _Form, rng: np.random.Generator) -> Integrability:
         size = f"{q} interacting variables with {len(form.theta):,} terms"
         return Integrability("unknown", None, f"{size} are too many to examine")
     if np.all(d) and not beyond.any():
-        return _by_leading_form(form, d, w, own, rng)
-    return _beyond_pure_powers(form, d, w, form.factors[np.argmax(beyond)], rng)
+        found = _by_leading_form(form, d, w, own, rng)
+    else:
+        found = _beyond_pure_powers(form, d, w, form.factors[np.argmax(beyond)], rng)
+    # where no term lies beyond F, such a G has one of F in it, which was not found
+    if found.status == "unknown" and (not np.all(d) or np.any(form.level(w) > w[0] * d[0])) and _is_bounded(form):
+        return Integrability("integrable", None, _SQUARES)
+    return found
 
 
 def _beyond_pure_powers(
-    form: _Form, d: np.ndarray, w: np.ndarray, term: np.ndarray, rng: np.random.Generator
+    form: Form, d: np.ndarray, w: np.ndarray, term: np.ndarray, rng: np.random.Generator
 ) -> Integrability:
     """A variable without a pure power, or a term with ω > 1 that can be negative: falls, or unknown."""
     for weights in (w, np.ones_like(w)):
@@ -174,19 +160,22 @@ def _beyond_pure_powers(
         axis = np.eye(len(d))[i]
         if _is_channel(form, axis):
             return _diverges(form, axis, np.ones_like(w))
-        return Integrability("unknown", None, f"{form.names[i]} has no term of its own, only with other variables")
+        return Integrability(
+            "unknown", None, f"{form.names[i]} has no term of its own, only with other variables{_advice()}"
+        )
     named = "·".join(form.names[v] for v in term if v >= 0)
-    return Integrability("unknown", None, f"the term {named} grows faster than the pure powers of its variables")
+    reason = f"the term {named} grows faster than the pure powers of its variables{_advice()}"
+    return Integrability("unknown", None, reason)
 
 
 def _by_leading_form(
-    form: _Form, d: np.ndarray, w: np.ndarray, own: np.ndarray, rng: np.random.Generator
+    form: Form, d: np.ndarray, w: np.ndarray, own: np.ndarray, rng: np.random.Generator
 ) -> Integrability:
     """F = Σ_{ω(α) = 1} θ_α x^α, block by block; own: (q,) parameters of the pure powers."""
     leading, lowest = form.where(form.level(w) == w[0] * d[0]), None
     unit = own ** (-1 / d)  # of variables whose pure powers have parameter 1
     leading = leading._replace(theta=leading.times(unit))
-    for variables in _linked(leading):
+    for variables in linked(leading):
         block = leading.among(variables)
         positive, u = _is_positive(block, d[variables], w[variables], rng)
         if positive:
@@ -199,15 +188,22 @@ def _by_leading_form(
             if _is_channel(form, x):
                 return _diverges(form, x, np.ones_like(w))
     if lowest is None:
-        return Integrability("integrable", None, "")
+        return Integrability("integrable", None, _HIGHEST)
     flat = _flat_directions(form, unit, rng)
     if flat:
         return _diverges(form, flat[0], np.ones_like(w))
-    reason = f"no proof that the highest terms are positive; they are least along {_curve(form.names, lowest, w)}"
+    along, touches = _curve(form.names, lowest, w), leading.times(lowest / unit).sum() < _ZERO
+    reason = f"no proof that the highest terms are positive; they are least along {along}{_advice()}"
+    if touches:
+        reason = f"the highest terms vanish, to rounding, along {along}: there lower ones decide"
     return Integrability("unknown", lowest, reason, w * 1.0)
 
 
-def _diverges(form: _Form, u: np.ndarray, w: np.ndarray) -> Integrability:
+def _advice() -> str:
+    return "" if solver_is_here() else ". `pip install isodus[certify]` may decide it"
+
+
+def _diverges(form: Form, u: np.ndarray, w: np.ndarray) -> Integrability:
     how = "falls without bound" if _trend(form, u, w) < 0 else "is constant"
     return Integrability("not integrable", u, f"the energy {how} along {_curve(form.names, u, w)}", w * 1.0)
 
@@ -220,113 +216,63 @@ def _curve(names: Sequence[str], u: np.ndarray, w: np.ndarray) -> str:
     return ", ".join(parts) + (", …" if np.count_nonzero(u) > 6 else "")
 
 
-# proofs that a form is positive away from zero; its pure powers x_i^{d_i} have parameter 1
+# proofs
 
 
-def _is_positive(form: _Form, d: np.ndarray, w: np.ndarray, rng: np.random.Generator) -> tuple[bool, np.ndarray]:
-    """Whether a form is proved to be positive, and if not where it is least."""
+def _is_positive(form: Form, d: np.ndarray, w: np.ndarray, rng: np.random.Generator) -> tuple[bool, np.ndarray]:
+    """Whether a form, whose pure powers x_i^{d_i} have parameter 1, is proved positive; if not, where it is least."""
     if np.all(d == 2):
-        return _is_positive_definite(form)
-    if _pure_powers_prevail(form, d):
+        return is_positive_definite(form)
+    if pure_powers_prevail(form, d):
         return True, np.zeros(len(d))
     u = _lowest(form, w, rng)
-    return _trend(form, u, w) > 0 and _is_sum_of_squares(form, d, w), u
+    if _trend(form, u, w) <= 0 or form.times(u).sum() < _ZERO:
+        return False, u
+    return is_sum_of_squares(form, half=(d, w)), u
 
 
-def _is_positive_definite(form: _Form) -> tuple[bool, np.ndarray]:
-    """Whether a quadratic form has only positive eigenvalues, beyond rounding, and the vector of the lowest."""
-    q, (i, j) = len(form.names), form.factors[:, :2].T
-    A = np.zeros((q, q))
-    A[i, j] = form.theta / 2
-    A += A.T
-    value, vector = linalg.eigh(A, subset_by_index=[0, 0])
-    return bool(value[0] > 8 * _EPS * q * np.linalg.norm(A, np.inf)), vector[:, 0]
-
-
-def _pure_powers_prevail(form: _Form, d: np.ndarray) -> bool:
-    """Whether the terms that can fall are at least −Σ_i c_i x_i^{d_i} with all c_i < 1, by the inequality of the means,
-
-        |θ x^α| ≤ |θ| z^{α/d} Σ_i (α_i/d_i) x_i^{d_i}/z_i.
-
-    The best units z > 0 are a nonlinear Perron vector: the power iteration increases z_i where c_i is large.
-    """
-    q, falling = len(d), form.where(form.can_fall())
-    f, each, z = falling.factors, np.append(1 / d, 0.0)[falling.factors], np.ones(q)
-    for _ in range(200):
-        size = np.abs(falling.times(z ** (1 / d)))
-        c = np.bincount(f.ravel() % (q + 1), (size[:, None] * each).ravel(), q + 1)[:q] / z
-        if c.max() < 1 - 1e-9:
-            return True
-        z *= np.sqrt(c + 1e-3)
-        z = np.maximum(z / z.max(), 1e-12)
-    return False
-
-
-def _is_sum_of_squares(form: _Form, d: np.ndarray, w: np.ndarray) -> bool:
-    """Whether F = hᵀGh with G positive definite, h monomials of half the weight.
-
-    Douglas-Rachford iterations between the matrices that give F and those with no eigenvalue below 1e-3. If rounding
-    leaves a difference Σ r_α x^α, that is at most Σ|r_α| Σ_i x_i^{d_i}, and hᵀGh is at least λ Σ_i x_i^{d_i}.
-    """
-    terms, h = form.terms(), _half_monomials(form, d, w)
-    place: dict[tuple[int, ...], int] = {}
-    index = np.array([place.setdefault(tuple(sorted(a + b)), len(place)) for a, b in product(h, h)])
-    if not place.keys() >= set(terms):
-        return False
-    target, count = np.zeros(len(place)), np.bincount(index)
-    target[[place[term] for term in terms]] = form.theta
-    Z = np.zeros((len(h), len(h)))
-    for _ in range(20 + 6000 // len(h)):
-        G = Z + ((target - np.bincount(index, Z.ravel())) / count)[index].reshape(Z.shape)
-        difference = np.abs(target - np.bincount(index, G.ravel())).sum() + 8 * _EPS * len(h) * np.abs(G).sum()
-        if linalg.eigvalsh(G, subset_by_index=[0, 0])[0] > difference:
-            return True
-        value, vector = np.linalg.eigh(2 * G - Z)
-        Z += (vector * np.maximum(value, 1e-3)) @ vector.T - G
-    return False
-
-
-def _half_monomials(form: _Form, d: np.ndarray, w: np.ndarray) -> list[tuple[int, ...]]:
-    """The monomials with ω = ½: all, or of many variables those that divide a term; none if they are too many."""
-    q, lengths = len(d), range(1, int(d.max()) // 2 + 1)
-    if comb(q + lengths[-1], q) <= _MOST_SQUARES:
-        candidates = {h for n in lengths for h in combinations_with_replacement(range(q), n)}
-    else:
-        candidates = {h for term in form.terms() for n in lengths for h in combinations(term, n)}
-    halves = sorted(h for h in candidates if 2 * w[list(h)].sum() == w[0] * d[0])
-    return halves if len(halves) <= _MOST_SQUARES else []
+def _is_bounded(form: Form) -> bool:
+    """Whether E + C is proved to be a sum of squares that is at least ε Σ x_i², for some C."""
+    d, at = form.highest_pure_powers()
+    unit = np.append(form.theta, 1.0)[at] ** (-1 / np.maximum(d, 1))
+    return is_sum_of_squares(form._replace(theta=form.times(unit)))
 
 
 # where an energy falls or is constant
 
 
-def _trend(form: _Form, u: np.ndarray, w: np.ndarray) -> int:
+def _trend(form: Form, u: np.ndarray, w: np.ndarray) -> int:
     """The sign of E(u_i t^{w_i}) as t → ∞, that of its highest level above 0 that does not vanish; 0 if all do.
 
     Exact, or 0 where rounding hides the sign and the terms are too many for exact arithmetic.
     """
+    return _deciding(form, u, w)[1]
+
+
+def _deciding(form: Form, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, int]:
+    """The terms of that level, and its sign; with 0 those of the highest level."""
     level, values = form.level(w), form.times(u)
     here = (np.append(u, 1.0)[form.factors] != 0).all(axis=1) & (level > 0)
-    for l in np.unique(level[here])[::-1]:
-        k = np.flatnonzero(here & (level == l))
+    levels = [np.flatnonzero(here & (level == l)) for l in np.unique(level[here])[::-1]]
+    for k in levels:
         total = values[k].sum()
         if abs(total) <= 2 * _EPS * (len(k) + form.factors.shape[1]) * np.abs(values[k]).sum():
             if len(k) > _MOST_TERMS:
-                return 0
+                break
             total = _exact(form.where(k), u)
         if total != 0:
-            return 1 if total > 0 else -1
-    return 0
+            return k, 1 if total > 0 else -1
+    return (levels[0] if levels else np.flatnonzero(here)), 0
 
 
-def _exact(form: _Form, x: np.ndarray) -> Fraction:
+def _exact(form: Form, x: np.ndarray) -> Fraction:
     """E(x) of the floating-point numbers as they are."""
     numbers = [Fraction(v) for v in x.tolist()]
     terms = zip(form.theta.tolist(), form.terms(), strict=True)
     return sum((prod((numbers[v] for v in term), start=Fraction(theta)) for theta, term in terms), Fraction(0))
 
 
-def _lowest(form: _Form, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _lowest(form: Form, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The u, (q,), of many starts where a form, all of one level l = α·w, is least.
 
     Minimises F(x)/N(x)^(l/c), N = Σ|x_i|^{c/w_i}, which is constant along curves x_i = u_i t^{w_i}; by Euler,
@@ -352,7 +298,7 @@ def _lowest(form: _Form, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return best / np.max(np.abs(best) ** (1 / w)) ** w
 
 
-def _starts(form: _Form, rng: np.random.Generator) -> np.ndarray:
+def _starts(form: Form, rng: np.random.Generator) -> np.ndarray:
     """(q, 32): at random, half of them then moved to where one of the largest terms is negative."""
     X, powers = rng.standard_normal((len(form.names), 32)), form.powers()
     falling = np.flatnonzero(form.can_fall())
@@ -375,7 +321,7 @@ def _whole(u: np.ndarray, unit: np.ndarray) -> list[np.ndarray]:
     return found
 
 
-def _is_channel(form: _Form, u: np.ndarray) -> bool:
+def _is_channel(form: Form, u: np.ndarray) -> bool:
     """Whether E(x, y) is bounded on |s| ≤ 1/t around the line t u, whose area ∫ dt/t is infinite; exactly.
 
     E(t u + s v) = Σ c_jk t^j s^k with v across u; it is if j ≤ k in every term.
@@ -392,7 +338,7 @@ def _is_channel(form: _Form, u: np.ndarray) -> bool:
     return all(j <= k for (j, k), value in c.items() if value != 0)
 
 
-def _flat_directions(form: _Form, unit: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+def _flat_directions(form: Form, unit: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Some v with Σ_i v_i ∂_i E ≡ 0, exactly; v or v/unit in small whole numbers."""
     q = len(form.names)
     if q * len(form.theta) > 100 * _MOST_TERMS:
@@ -406,7 +352,7 @@ def _flat_directions(form: _Form, unit: np.ndarray, rng: np.random.Generator) ->
     return [v for v in _whole((null @ np.linalg.inv(null[pivots]))[:, 0], unit) if _is_flat(form, v)]
 
 
-def _is_flat(form: _Form, v: np.ndarray) -> bool:
+def _is_flat(form: Form, v: np.ndarray) -> bool:
     slope: defaultdict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     for theta, term in zip(form.theta.tolist(), form.terms(), strict=True):
         for n, i in enumerate(term):

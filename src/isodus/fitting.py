@@ -30,6 +30,7 @@ __all__ = [
     "judge",
     "judge_joint",
     "minimize",
+    "move_note",
     "notes",
     "on_floor_note",
     "pilot_parameters",
@@ -41,6 +42,7 @@ _RUNGS = (64, 8)  # one sample in so many is what a fit starts on
 _ROWS_PER_PARAMETER = 30  # how many a subsample must have
 _NODES_AT_ONCE = 8  # nodes that share one pass over the samples, where memory allows
 _COLLAPSED, _CONCENTRATED = 2, 50  # effective samples a parameter below which weights have
+_MOVED = 0.1  # standard errors from which a change of a term counts
 _SINGLE = 1e-5  # relative change of a value that sums in single precision cannot resolve
 _DOUBLE = 1e-12  # likewise in double precision
 
@@ -145,6 +147,20 @@ def on_floor_note(term: tuple[int, ...], names: Sequence[str]) -> str:
         f"the data do not support {term_name(term, names)}: its parameter is held at the least value at which the "
         "conditional density is sure to exist"
     )
+
+
+def move_note(model: PolynomialModel, theta: np.ndarray) -> tuple[str, float]:
+    """How far parameters were moved to make a model integrable, in words, and the farthest in standard errors."""
+    moved, stderr = np.abs(theta - model.theta), model.stderr("standardized")
+    known = np.flatnonzero(stderr > 0)
+    if not len(known):
+        return f"made integrable: {np.count_nonzero(moved)} of {len(theta)} terms moved", 0.0
+    far = moved[known] / stderr[known]
+    name = model.term_name(model.basis.terms[known[np.argmax(far)]])
+    return (
+        f"made integrable: {np.count_nonzero(far > _MOVED)} of {len(known)} terms moved by more than a tenth of a "
+        f"standard error, the farthest, {name}, by {far.max():.2g} (root mean square {np.sqrt(np.mean(far**2)):.2g})"
+    ), float(far.max())
 
 
 def pilot_parameters(pilot: PolynomialModel, setting: Setting) -> np.ndarray:

@@ -267,10 +267,11 @@ class PolynomialModel:
         """Whether the density exists: "integrable" or "not integrable", both proved, or "unknown", with the reason.
 
         Along `direction`, in the units of X and from `location`, the energy of a model that is not integrable falls
-        without bound or does not rise. The reason speaks of standardised variables.
+        without bound or does not rise. The reason speaks of standardised variables, and tells how sure it is where the
+        model has a covariance.
         """
         with one_blas_thread():
-            verdict = diagnostics.integrability(self.basis, self.theta, self.names)
+            verdict = diagnostics.integrability(self.basis, self.theta, self.names, covariance=self.covariance)
         direction = None if verdict.direction is None else verdict.direction * self.scale
         return replace(verdict, direction=direction)
 

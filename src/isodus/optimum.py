@@ -8,6 +8,7 @@ by cross-validation. Terms that do not pay would be noise, and at samples far ou
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 from .basis import MonomialBasis
 from .inference import slope_covariance
 from .losses import Loss
+from .objective import Evaluation
 from .pilots import choose, floors, gaussian
 from .refinement import Joint, refine
 from .samples import ArraySamples, generator, part_of
@@ -41,16 +43,33 @@ class Task(NamedTuple):
 
 
 class Optimum(NamedTuple):
-    """A minimum, over the terms of `part.objective.basis`; pilot: what it started from."""
+    """A minimum, over the terms of `part.objective.basis`; pilot: what it started from.
+
+    steadied: the objective with the samples that were added to steady it, where there were any.
+    """
 
     problem: Problem
     part: Joint
     pilot: str
+    steadied: Joint | None = None
 
     @property
     def basis(self) -> MonomialBasis:
         """The terms that were estimated."""
         return self.part.objective.basis
+
+    def nearby(self) -> Callable[[np.ndarray, bool], Evaluation]:
+        """What was minimised, evaluate(θ, hessian): on the samples of `part`, with the slope of all at the minimum."""
+        joint, found = self.steadied or self.part, self.problem
+        slope = joint(found.theta).gradient
+        tilt = np.zeros_like(slope) if found.evaluation is None else found.evaluation.gradient - slope
+
+        def evaluate(theta: np.ndarray, hessian: bool) -> Evaluation:
+            at = joint(theta, hessian)
+            value = at.value + float(tilt @ (theta - found.theta))
+            return replace(at, value=value, gradient=at.gradient + tilt)
+
+        return evaluate
 
 
 def optimum(
@@ -104,7 +123,7 @@ def _over(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, task: T
     start = choose("auto", steadied.samples, steadied, unit, gauss)
     found = _solved(steadied, steadied, unit, start.theta, start.name, task)
     found.problem.metric = whole(found.problem.theta).hessian  # the rows that were added tell nothing of the errors
-    return found._replace(part=whole)
+    return found._replace(part=whole, steadied=steadied)
 
 
 def supported(joint: Joint, theta: np.ndarray) -> np.ndarray:

@@ -75,8 +75,10 @@ class ISODUS(PolynomialEstimator):
         How, without refinement, the estimates of a term from its variables become one: averaged, or as the
         paper does ("geometric"), or weighted by their covariance.
     integrable : {"enforce", "warn"}, default="enforce"
-        Whether the highest pure power of each variable is kept positive without refinement too, without which its
-        conditional density does not exist.
+        "enforce": a model that is not proved integrable is moved by the smallest change that makes it a density, as
+        far as the objective tells; `notes_` says how far that was in standard errors, and a warning where it was far.
+        Without refinement the highest pure power of each variable is kept positive too. The standard errors stay those
+        of the estimate. "warn": what was learned is kept, and a warning says if it is no density.
     center, scale : bool, default=True
         Work in y = (x − location)/scale, with the middle and the length / 3.92 of the central 95 % range.
         Parameters are returned in the units of X either way. A basis that is not closed under translation (no
@@ -103,6 +105,8 @@ class ISODUS(PolynomialEstimator):
         "singular" or "non-finite". Anything but the first comes with a warning.
     notes_ : list of str
         What is worth knowing about the answer.
+    integrability_ : Integrability or None
+        Whether the density exists, as `PolynomialModel.integrability` tells; None beyond 20,000 terms.
     pilot_ : str
         What the refinement started from; "none" without one.
     nu_ : ndarray of shape (n_features,)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +12,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .. import consensus as _consensus
-from ..arrays import Array, namespace, to_host
-from ..fitting import Setting, judge, judge_joint, notes, on_floor_note
+from ..arrays import Array, namespace, one_blas_thread, to_host
+from ..enforcement import enforce
+from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note
 from ..inference import joint_sandwich, node_sandwich
 from ..losses import Loss
 from ..model import PolynomialModel
-from ..objective import Objective
+from ..objective import Evaluation, Objective
 from ..optimum import Optimum
+from ..refinement import add_nodes
 from ..samples import ArraySamples, part_of
 from ..solvers.newton import Problem
 from ..validation import check_samples, check_weight
@@ -26,10 +29,14 @@ __all__ = ["PolynomialEstimator"]
 
 _MOST_TERMS_JUDGED = 20_000  # of models whose integrability is looked into
 MOST_JOINT_TERMS = 4000  # beyond which all variables are not solved for jointly, but one by one
+_FAR = 3.0  # standard errors; to move a term so far is to deny what the data say
 
 
 class PolynomialEstimator(BaseEstimator):
     """An estimator of a `PolynomialModel`, node by node or for all variables jointly."""
+
+    consensus: str
+    integrable: str
 
     def _learn(
         self,
@@ -53,7 +60,15 @@ class PolynomialEstimator(BaseEstimator):
         theta, share = _consensus.combine(basis, thetas, self.consensus, trusted, nodes)
         held = [k for i, problem in enumerate(problems) for k in basis.local(i).terms[problem.on_floor]]
         said = [on_floor_note(basis.terms[k], setting.names) for k in held]
-        self._keep(setting, theta, None if nodes is None else _consensus.carry(basis, share, nodes), said)
+
+        def nearest() -> np.ndarray | None:
+            """A consensus is the minimum of no objective; those of the nodes, added up, tell what a change costs."""
+            if len(basis) > MOST_JOINT_TERMS:
+                return None
+            at = [Evaluation(0.0, np.zeros(len(t)), A, setting.n) for t, A in zip(thetas, metrics, strict=True)]
+            return enforce(basis, theta, add_nodes(basis, at), setting.n)
+
+        self._keep(setting, theta, None if nodes is None else _consensus.carry(basis, share, nodes), said, nearest)
         self.status_, self.effective_samples_ = status, effective
         self.n_iter_ = np.array([problem.n_iter for problem in problems])
         return self
@@ -71,21 +86,53 @@ class PolynomialEstimator(BaseEstimator):
             covariance = np.full((len(theta), len(theta)), np.nan)
             free = ~problem.on_floor
             covariance[np.ix_(at, at)] = joint_sandwich(objective, problem.theta, problem.metric, setting.n, free)
-        self._keep(setting, theta, covariance, notes(setting, found))
+
+        def nearest() -> np.ndarray | None:
+            evaluate = found.nearby()
+            moved = enforce(found.basis, problem.theta, evaluate(problem.theta, True), setting.n, evaluate)
+            if moved is None:
+                return None
+            near = np.zeros(len(theta))
+            near[at] = moved
+            return near
+
+        self._keep(setting, theta, covariance, notes(setting, found), nearest)
         self.status_, self.effective_samples_ = status, np.full(p, setting.n)
         self.n_iter_ = np.full(p, problem.n_iter)
         return self
 
-    def _keep(self, setting: Setting, theta: np.ndarray, covariance: np.ndarray | None, said: list[str]) -> None:
-        self.location_, self.scale_, self.notes_ = setting.location, setting.scale, said
-        settings = self._settings() | ({"notes": said} if said else {})
+    def _keep(
+        self,
+        setting: Setting,
+        theta: np.ndarray,
+        covariance: np.ndarray | None,
+        said: list[str],
+        nearest: Callable[[], np.ndarray | None],
+    ) -> None:
+        """Make the model; where it is to be integrable and is not, with the nearest parameters that are, if any."""
         units = (setting.location, setting.scale, tuple(setting.names))
-        self.model_ = PolynomialModel(setting.basis, theta, *units, setting.n, settings, covariance)
-        self.integrability_ = self.model_.integrability() if len(theta) <= _MOST_TERMS_JUDGED else None
-        if self.integrability_ is not None and self.integrability_.status == "not integrable":
+        model = PolynomialModel(setting.basis, theta, *units, setting.n, self._settings(), covariance)
+        verdict = model.integrability() if len(theta) <= _MOST_TERMS_JUDGED else None
+        if self.integrable == "enforce" and verdict is not None and verdict.status != "integrable":
+            with one_blas_thread():
+                near = nearest()
+            if near is not None:
+                note, far = move_note(model, near)
+                said, model = [*said, note], replace(model, theta=near)
+                verdict = model.integrability()
+                if far > _FAR:
+                    warnings.warn(
+                        f"{note}: the data do not support a density of this form. Lower the degree or take fewer terms "
+                        '(integrable="warn" keeps what was learned)',
+                        UserWarning,
+                        stacklevel=4,
+                    )
+        self.location_, self.scale_, self.notes_, self.integrability_ = *units[:2], said, verdict
+        self.model_ = replace(model, settings=self._settings() | {"notes": said}) if said else model
+        if verdict is not None and verdict.status == "not integrable":
             warnings.warn(
                 "the learned model is no density on the whole space: in standardised variables, "
-                f"{self.integrability_.reason}. Its terms can be read near the data, and it can be scored where its "
+                f"{verdict.reason}. Its terms can be read near the data, and it can be scored where its "
                 "conditional densities exist; it has no samples. Lower the degree, take fewer terms, or more samples",
                 UserWarning,
                 stacklevel=4,

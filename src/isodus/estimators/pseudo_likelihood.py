@@ -33,7 +33,7 @@ class PseudoLikelihood(PolynomialEstimator):
 
     Parameters
     ----------
-    degree, max_order, min_degree, basis, consensus, center, scale, max_iter, n_jobs, random_state
+    degree, max_order, min_degree, basis, consensus, integrable, center, scale, max_iter, n_jobs, random_state
         As in `ISODUS`; `consensus` matters only where variables are solved one by one.
     tol : float, default=1e-6
         Newton decrement at which the problem has converged; it has no units. A standard error is of the size
@@ -45,7 +45,7 @@ class PseudoLikelihood(PolynomialEstimator):
 
     Attributes
     ----------
-    model_, location_, scale_, status_, n_iter_, n_features_in_, feature_names_in_
+    model_, location_, scale_, status_, n_iter_, integrability_, n_features_in_, feature_names_in_
         As in `ISODUS`.
     notes_ : list of str
         What is worth knowing about the answer.
@@ -68,6 +68,7 @@ class PseudoLikelihood(PolynomialEstimator):
         min_degree: int = 1,
         basis: MonomialBasis | None = None,
         consensus: str = "mean",
+        integrable: str = "enforce",
         center: bool = True,
         scale: bool = True,
         tol: float = 1e-6,
@@ -81,6 +82,7 @@ class PseudoLikelihood(PolynomialEstimator):
         self.min_degree = min_degree
         self.basis = basis
         self.consensus = consensus
+        self.integrable = integrable
         self.center = center
         self.scale = scale
         self.tol = tol
@@ -94,6 +96,7 @@ class PseudoLikelihood(PolynomialEstimator):
         positive_number(self.tol, "tol")
         positive_integer(self.max_iter, "max_iter")
         one_of(self.consensus, _consensus.METHODS, "consensus")
+        one_of(self.integrable, ("enforce", "warn"), "integrable")
         one_of(self.integration, ("batched", "adaptive"), "integration")
         setting = prepare(self, X, sample_weight)
         basis = setting.basis

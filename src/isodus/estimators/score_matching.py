@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,10 +38,12 @@ class ScoreMatching(PolynomialEstimator):
     ----------
     degree, max_order, min_degree, basis, consensus, center, scale, n_jobs
         As in `ISODUS`; `consensus` matters only where the system is solved node by node.
+    integrable : {"warn", "enforce"}, default="warn"
+        As in `ISODUS`, where "enforce" is the default. Here it can take longer than the rest of the fit.
 
     Attributes
     ----------
-    model_, location_, scale_, status_, n_iter_, n_features_in_, feature_names_in_
+    model_, location_, scale_, status_, n_iter_, integrability_, n_features_in_, feature_names_in_
         As in `ISODUS`.
 
     Examples
@@ -60,6 +63,7 @@ class ScoreMatching(PolynomialEstimator):
         min_degree: int = 1,
         basis: MonomialBasis | None = None,
         consensus: str = "mean",
+        integrable: str = "warn",
         center: bool = True,
         scale: bool = True,
         n_jobs: int | None = None,
@@ -69,6 +73,7 @@ class ScoreMatching(PolynomialEstimator):
         self.min_degree = min_degree
         self.basis = basis
         self.consensus = consensus
+        self.integrable = integrable
         self.center = center
         self.scale = scale
         self.n_jobs = n_jobs
@@ -76,6 +81,7 @@ class ScoreMatching(PolynomialEstimator):
     def fit(self, X: Array, y: None = None, sample_weight: Array | None = None) -> ScoreMatching:
         """Learn the model behind the rows of X; parameters as in `ISODUS.fit`."""
         one_of(self.consensus, _consensus.METHODS, "consensus")
+        one_of(self.integrable, ("enforce", "warn"), "integrable")
         setting = prepare(self, X, sample_weight)
         basis = setting.basis
         nodes = range(basis.n_variables)
@@ -86,10 +92,13 @@ class ScoreMatching(PolynomialEstimator):
             if len(basis) > MOST_JOINT_TERMS:
                 problems = [quadratic_minimum(evaluation) for evaluation in evaluations]
                 return self._learn(setting, samples, loss, problems)
-            problem = quadratic_minimum(add_nodes(basis, evaluations))
+            at_zero = add_nodes(basis, evaluations)
+            problem = quadratic_minimum(at_zero)
+            if at_zero.hessian is not None:
+                problem.evaluation = replace(at_zero, gradient=at_zero.gradient + at_zero.hessian @ problem.theta)
             part = Joint(basis, loss, part_of(samples, basis.largest))
             self._learn_jointly(setting, Optimum(problem, part, "none"))
-            worse = _worse_than_gaussian(basis, problem.theta, samples)
+            worse = _worse_than_gaussian(basis, self.model_.theta, samples)
         if worse > _WORSE:
             warnings.warn(
                 f"the model predicts a variable from the others worse than a Gaussian does, by {worse:.2g} in log P a "

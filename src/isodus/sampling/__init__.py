@@ -36,7 +36,7 @@ __all__ = [
     "restrict",
 ]
 
-_CELLS = 1 << 17  # of samples and nodes at a time, few enough to stay in cache
+_CELLS = 1 << 18  # of samples and nodes at a time: few enough for the cache, many enough for two threads
 _LONG = 2000  # nodes of a single variable from which its quantiles are quicker
 
 
@@ -158,7 +158,7 @@ def _draw_on_grid(
         a = np.repeat(conditionals.coefficients(0, np.zeros((1, 1))), n, axis=1)
         put(slice(0, n), univariate.draw(a, rng)[None, :])
         return
-    rows = int(np.clip(_CELLS // longest, 64, 4096))
+    rows = int(np.clip(_CELLS // longest, 64, 16384))
     starts = range(0, n, rows)
     seeds = np.random.SeedSequence(rng.integers(2**32, size=4).tolist()).spawn(len(starts))
     blocks = [(slice(k, min(k + rows, n)), np.random.default_rng(seed)) for k, seed in zip(starts, seeds, strict=True)]

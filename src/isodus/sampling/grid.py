@@ -50,42 +50,58 @@ def find(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> Grid:
 
     The coarsest that is right for samples; log Z is from a finer one, if memory allows.
     """
-    rng, conditionals = np.random.default_rng(0), Conditionals(basis, theta)
+    rng, conditionals, found = np.random.default_rng(0), Conditionals(basis, theta), None
     low, high, width = _explore(basis, theta, conditionals, names, rng)
-    spacing, found = _SPACING * width, None
+    spacing = _SPACING * width
+    low, high = _covered(basis, theta, names, low, high, spacing)
+    for _ in range(60):
+        nodes = _nodes(low, high, spacing)
+        steps = tree.plan(basis, theta, [len(g) for g in nodes])
+        if found is not None and not _fits(steps, nodes):
+            return found
+        _check_size(steps, nodes, names)
+        log_z, messages = tree.log_sum(steps, nodes)
+        sums = [log_z, *(_log_sum_moved(steps, nodes, rng) for _ in range(2))]
+        difference = np.ptp(sums) / np.sqrt(len(nodes))
+        log_z = float(np.mean(sums) + sum(np.log(g[1] - g[0]) for g in nodes))
+        if found is None and difference <= _AGREE:
+            found = _trimmed(Grid(nodes, steps, messages, log_z, conditionals))
+        if found is not None and difference <= _CLOSE:
+            return found._replace(log_z=log_z)
+        spacing = spacing * _FINER
+    raise NotExactError(f"no grid was found that is fine enough for the density of {_some(names)}")
+
+
+def _covered(
+    basis: MonomialBasis,
+    theta: np.ndarray,
+    names: Sequence[str],
+    low: np.ndarray,
+    high: np.ndarray,
+    spacing: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ranges of all variables, low and high, widened until nothing is left at their ends."""
     for _ in range(100):
         nodes = _nodes(low, high, spacing)
         steps = tree.plan(basis, theta, [len(g) for g in nodes])
-        try:
-            _fits(steps, nodes, names)
-        except NotExactError:
-            if found is None:
-                raise
-            return found
+        _check_size(steps, nodes, names)
         log_z, messages = tree.log_sum(steps, nodes)
         if not np.isfinite(log_z):
             raise NotExactError(f"the energy of {_some(names)} is too steep for double precision")
         single = tree.marginals(steps, nodes, messages)
         short = np.array([[single[v][0], single[v][-1]] for v in range(len(nodes))]).T > _EDGE
-        if short.any():
-            # what has no probability beside the rest will not have any in a wider range
-            inside = [g[single[v] > _NOTHING] for v, g in enumerate(nodes)]
-            first, last = np.array([[g[0], g[-1]] for g in inside]).T
-            low, high = first - _WIDER * (last - first) * short[0], last + _WIDER * (last - first) * short[1]
-            continue
-        sums = [log_z, *(_log_sum_moved(steps, nodes, rng) for _ in range(2))]
-        difference = np.ptp(sums) / np.sqrt(len(nodes))
-        log_z = float(np.mean(sums) + sum(np.log(g[1] - g[0]) for g in nodes))
-        if found is None and difference <= _AGREE:
-            found = _trimmed(Grid(nodes, steps, messages, log_z, conditionals), single)
-        if found is not None and difference <= _CLOSE:
-            return found._replace(log_z=log_z)
-        spacing = spacing * _FINER
-    raise NotExactError(f"no grid was found that holds the density of {_some(names)}")
+        if not short.any():
+            return low, high
+        # what has no probability beside the rest will not have any in a wider range
+        inside = [g[single[v] > _NOTHING] for v, g in enumerate(nodes)]
+        first, last = np.array([[g[0], g[-1]] for g in inside]).T
+        low, high = first - _WIDER * (last - first) * short[0], last + _WIDER * (last - first) * short[1]
+    raise NotExactError(f"no range was found that holds the density of {_some(names)}")
 
 
-def _trimmed(whole: Grid, single: dict[int, np.ndarray]) -> Grid:
+def _trimmed(whole: Grid) -> Grid:
     """The same without the nodes at the ends that have next to no probability."""
+    single = tree.marginals(whole.steps, whole.nodes, whole.messages)
     inside = [np.flatnonzero(single[v] > _RARE) for v in range(len(single))]
     kept = [slice(at[0], at[-1] + 1) for at in inside]
     messages = [
@@ -129,13 +145,24 @@ def _check_rounding(basis: MonomialBasis, theta: np.ndarray, X: np.ndarray, name
         )
 
 
-def _fits(steps: Sequence[tree.Step], nodes: Sequence[np.ndarray], names: Sequence[str]) -> None:
-    """An error where the tables would not fit in memory or take too long."""
+def _size(steps: Sequence[tree.Step], nodes: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Bytes of the tables that are in memory at a time, and cells of all tables."""
     sizes = [len(g) for g in nodes]
-    at, largest, kept = tree.cells(steps, sizes)
-    need, free = 8.0 * (3 * largest + kept), _SHARE * available_memory()
-    work = sum(float(prod(sizes[v] for v in step.axes)) for step in steps)
-    if need > free or work > _MOST_CELLS:
+    _, largest, kept = tree.cells(steps, sizes)
+    return 8.0 * (3 * largest + kept), sum(float(prod(sizes[v] for v in step.axes)) for step in steps)
+
+
+def _fits(steps: Sequence[tree.Step], nodes: Sequence[np.ndarray]) -> bool:
+    need, work = _size(steps, nodes)
+    return need <= _SHARE * available_memory() and work <= _MOST_CELLS
+
+
+def _check_size(steps: Sequence[tree.Step], nodes: Sequence[np.ndarray], names: Sequence[str]) -> None:
+    """An error where the tables would not fit in memory or take too long."""
+    if not _fits(steps, nodes):
+        (need, work), free = _size(steps, nodes), _SHARE * available_memory()
+        sizes = [len(g) for g in nodes]
+        at, largest, _ = tree.cells(steps, sizes)
         axes = steps[at].axes
         raise NotExactError(
             f"exact sums over {_some(names)} need a table with a cell for every combination of values of "

@@ -38,18 +38,20 @@ class Conditionals:
             near = np.unique(basis.factors[terms])
             near = near[near >= 0]
             place = {int(v): k for k, v in enumerate(near)}
+            together = len(near) == near[-1] - near[0] + 1
             own = tuple(tuple(place[v] for v in row if v >= 0) for row in basis.factors[terms].tolist())
             part = _basis(len(near), own, self.degree)
             values = dict(zip(own, theta[terms], strict=True))
             node = [place[i]]
             local = _energy.local_parameters(part, np.array([values[term] for term in part.terms]), node)
             self.near.append(near)
-            self._parts.append((part, _energy.scatter(part, node, local, theta)))
+            rows = slice(near[0], near[-1] + 1) if together else near
+            self._parts.append((part, _energy.scatter(part, node, local, theta), rows))
 
     def coefficients(self, i: int, X: np.ndarray) -> np.ndarray:
         """a, (s, n), at samples X, (p, n)."""
-        part, C = self._parts[i]
-        return _energy.conditional_coefficients(C, _energy.cofactor_matrix(part, X[self.near[i]]))[:, 0, :]
+        part, C, rows = self._parts[i]
+        return _energy.conditional_coefficients(C, _energy.cofactor_matrix(part, X[rows]))[:, 0, :]
 
     def colours(self) -> list[list[int]]:
         """Variables of one colour share no term."""
