@@ -6,7 +6,7 @@ effective sample each. The peer is NumPyro's NUTS on the same cores, as a pilot 
 time of float64), eight vectorised chains a core at p = 64 and one a core at p = 1,000, target acceptance 0.5 (1.1 to
 1.7 times as many effective samples of x a second as with its default, 0.8). Its kernel is called directly, because
 `MCMC.run` compiles anew at every call. The two run in turn, several times, and medians are compared: NUTS without
-compilation and warm-up, isodus without set-up, effective samples of x_i, median over the variables. The least over the
+compilation and warm-up, isodus without set-up (finding the grid, starting a process a core), effective samples of x_i, median over the variables. The least over the
 variables, and those of x_i² and x_i x_{i+1}, are printed too; x_i² takes no change of wells, and NUTS is good at it.
 The means of all three must agree within their errors. Both use all cores they may: `taskset -c 0,1` for two.
 
@@ -117,10 +117,11 @@ def compare(case, height, rounds, accept):
     """Prints what both measure; our samples a second / effective samples a second of NUTS, or None without NumPyro."""
     model = double_wells(case.p, height=height, coupling=COUPLING)
     set_up, _ = seconds(model.sample, 1)
+    model.sample(40_000 if case.p < 1000 else 20_000, n_jobs=CORES)  # starts the processes
     peer = None if numpyro is None else Nuts(case, height, accept)
     ours, means, theirs = [], [], []
     for k in range(rounds):
-        duration, X = seconds(model.sample, case.n, k)
+        duration, X = seconds(lambda seed=k: model.sample(case.n, seed, n_jobs=CORES))
         ours.append(duration)
         means.append([value.mean(axis=0) for value in statistics(X)])
         if peer is not None:
@@ -170,7 +171,7 @@ def large(n):
     """Seconds of n samples of 1,000 variables of a new model, and gigabytes above the samples themselves."""
     model = double_wells(1000, coupling=COUPLING)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    duration, X = seconds(model.sample, n, 0)
+    duration, X = seconds(lambda: model.sample(n, 0, n_jobs=CORES))
     peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     print(duration, (peak - X.nbytes) / 1e9)
 

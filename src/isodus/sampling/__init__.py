@@ -10,11 +10,15 @@ one after the other, have all. What is left are the errors of sums over the grid
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -36,7 +40,8 @@ __all__ = [
     "restrict",
 ]
 
-_CELLS = 1 << 18  # of samples and nodes at a time: few enough for the cache, many enough for two threads
+_CELLS = 1 << 17  # of samples and nodes at a time, few enough to stay in cache
+_ROWS = 8192  # samples that a job makes, or more
 _LONG = 2000  # nodes of a single variable from which its quantiles are quicker
 
 
@@ -111,64 +116,80 @@ def estimate_log_partition(
 
 
 def draw(
-    groups: Sequence[Group], n: int, rng: np.random.Generator, location: np.ndarray, scale: np.ndarray
+    groups: Sequence[Group],
+    n: int,
+    rng: np.random.Generator,
+    location: np.ndarray,
+    scale: np.ndarray,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """n independent samples of location + scale·y, shape (n, p), y of density ∝ exp(−E)."""
-    out = np.empty((n, sum(len(group.variables) for group in groups)))
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
-
-        def each(function: Callable, blocks: Sequence) -> Iterable:
-            if len(blocks) < 2:
-                return map(function, blocks)
-            shares = [blocks[k::threads] for k in range(min(threads, len(blocks)))]
-            return pool.map(lambda share: [function(block) for block in share], shares)
-
+    shape = n, sum(len(group.variables) for group in groups)
+    with one_blas_thread(), _shared(shape, effective_n_jobs(n_jobs)) as out:
         for group in groups:
             to = slice(None) if len(groups) == 1 else group.variables
-            to_units = _Units(location[group.variables, None], scale[group.variables, None])
-
-            def put(rows: slice, Y: np.ndarray, to: slice | np.ndarray = to, units: _Units = to_units) -> None:
-                Y *= units.scale
-                Y += units.location
-                out[rows, to] = Y.T
-
+            units = location[group.variables, None], scale[group.variables, None]
             if group.grid is None:
-                put(slice(0, n), gaussian.draw(group.basis, group.theta, n, rng))
+                _put(out, slice(0, n), to, units, gaussian.draw(group.basis, group.theta, n, rng))
             else:
-                _draw_on_grid(group.grid, n, rng, each, put)
-    return out
+                jobs = (
+                    delayed(_part)(group.grid, out, rows, to, units, seed) for rows, seed in _jobs(group.grid, n, rng)
+                )
+                Parallel(n_jobs=n_jobs)(jobs)
+        return np.array(out) if isinstance(out, np.memmap) else out
 
 
-class _Units(NamedTuple):
-    location: np.ndarray
-    scale: np.ndarray
-
-
-def _draw_on_grid(
-    found: Grid, n: int, rng: np.random.Generator, each: Callable, put: Callable[[slice, np.ndarray], None]
-) -> None:
-    """n samples of one group, handed to `put` as (rows, values (q, rows)), block by block.
-
-    Every block has a generator of its own, so that the samples do not depend on the number of threads.
-    """
-    nodes, conditionals = found.nodes, found.conditionals
-    longest = max(map(len, nodes))
-    if len(nodes) == 1 and longest > _LONG:
-        a = np.repeat(conditionals.coefficients(0, np.zeros((1, 1))), n, axis=1)
-        put(slice(0, n), univariate.draw(a, rng)[None, :])
+@contextmanager
+def _shared(shape: tuple[int, int], n_jobs: int) -> Iterator[np.ndarray]:
+    """An array to fill; for several processes a file, in memory where the system has such files."""
+    if n_jobs == 1:
+        yield np.empty(shape)
         return
-    rows = int(np.clip(_CELLS // longest, 64, 16384))
+    memory = "/dev/shm"
+    roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 * 8 * shape[0] * shape[1]
+    with tempfile.TemporaryDirectory(dir=memory if roomy else None) as folder:
+        yield np.memmap(os.path.join(folder, "samples"), np.float64, "w+", shape=shape)
+
+
+def _jobs(found: Grid, n: int, rng: np.random.Generator) -> list[tuple[slice, np.random.SeedSequence]]:
+    """Rows, each with a seed of their own, so that samples do not depend on the number of processes."""
+    tables = sum(prod(len(found.nodes[v]) for v in step.axes) for step in found.steps)
+    rows = max(_ROWS, 2 * tables // len(found.nodes))  # the tables are made anew by every job
     starts = range(0, n, rows)
     seeds = np.random.SeedSequence(rng.integers(2**32, size=4).tolist()).spawn(len(starts))
-    blocks = [(slice(k, min(k + rows, n)), np.random.default_rng(seed)) for k, seed in zip(starts, seeds, strict=True)]
-    at = tree.draw(found.steps, nodes, found.messages, blocks, each)
+    return [(slice(first, min(first + rows, n)), seed) for first, seed in zip(starts, seeds, strict=True)]
 
-    def sweep(block: tuple[slice, np.random.Generator]) -> None:
-        columns, own = block
-        Y = np.stack([g[k] for g, k in zip(nodes, at[:, columns], strict=True)])
-        redraw(conditionals, nodes, Y, own)
-        put(columns, Y)
 
-    for _ in each(sweep, blocks):
-        pass
+def _part(
+    found: Grid,
+    out: np.ndarray,
+    rows: slice,
+    to: slice | np.ndarray,
+    units: tuple[np.ndarray, np.ndarray],
+    seed: np.random.SeedSequence,
+) -> None:
+    """Samples of one group, into some rows: on the nodes, then from their exact conditionals."""
+    rng, nodes, n = np.random.default_rng(seed), found.nodes, rows.stop - rows.start
+    longest = max(map(len, nodes))
+    if len(nodes) == 1 and longest > _LONG:
+        a = np.repeat(found.conditionals.coefficients(0, np.zeros((1, 1))), n, axis=1)
+        return _put(out, rows, to, units, univariate.draw(a, rng)[None, :])
+    with one_blas_thread():
+        at = tree.draw(found.steps, nodes, found.messages, n, rng)
+        step = int(np.clip(_CELLS // longest, 64, 4096))
+        for first in range(0, n, step):
+            Y = np.stack([g[k] for g, k in zip(nodes, at[:, first : first + step], strict=True)])
+            redraw(found.conditionals, nodes, Y, rng)
+            start = rows.start + first
+            _put(out, slice(start, start + Y.shape[1]), to, units, Y)
+    return None
+
+
+def _put(
+    out: np.ndarray, rows: slice, to: slice | np.ndarray, units: tuple[np.ndarray, np.ndarray], Y: np.ndarray
+) -> None:
+    """Samples Y, (q, rows), in their units and place."""
+    location, scale = units
+    Y *= scale
+    Y += location
+    out[rows, to] = Y.T

@@ -24,7 +24,7 @@ from .sweep import Conditionals, NotExactError, chains
 __all__ = ["Grid", "find"]
 
 _CHAINS, _SWEEPS = 16, 10
-_SPACING = 0.8  # of nodes, in widths of a conditional, to begin with
+_SPACING = 0.7  # of nodes, in widths of a conditional, to begin with
 _FINER, _WIDER = 0.85, 0.2
 _EDGE = 1e-13  # the probability of a variable's last node that counts as none
 _NOTHING = 1e-20
@@ -61,8 +61,10 @@ def find(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> Grid:
             return found
         _check_size(steps, nodes, names)
         log_z, messages = tree.log_sum(steps, nodes)
-        sums = [log_z, *(_log_sum_moved(steps, nodes, rng) for _ in range(2))]
-        difference = np.ptp(sums) / np.sqrt(len(nodes))
+        sums, difference = [log_z], 0.0
+        while len(sums) < 3 and difference <= _AGREE:
+            sums.append(_log_sum_moved(steps, nodes, rng))
+            difference = np.ptp(sums) / np.sqrt(len(nodes))
         log_z = float(np.mean(sums) + sum(np.log(g[1] - g[0]) for g in nodes))
         if found is None and difference <= _AGREE:
             found = _trimmed(Grid(nodes, steps, messages, log_z, conditionals))

@@ -21,6 +21,10 @@ from ..basis import MonomialBasis
 __all__ = ["Conditionals", "NotExactError", "chains", "redraw", "sweep"]
 
 
+_SMALL = 100.0  # terms of an energy that single precision tells to 1e-5
+_HIGH = 80.0  # exponents that single precision holds; those of samples of the model are far lower
+
+
 class NotExactError(ValueError):
     """Sums over all variables that would take too much memory or time, or that double precision cannot tell."""
 
@@ -29,7 +33,7 @@ class Conditionals:
     """P(x_i | rest) ∝ exp(−Σ_l a_l x_i^l) of every variable, from the terms that it is in alone."""
 
     def __init__(self, basis: MonomialBasis, theta: np.ndarray) -> None:
-        self.degree = basis.degree
+        self.degree, self._theta, self._factors = basis.degree, theta, basis.factors
         self.near: list[np.ndarray] = []  # variables that share a term with each, itself among them
         self._parts = []
         for i in range(basis.n_variables):
@@ -52,6 +56,15 @@ class Conditionals:
         """a, (s, n), at samples X, (p, n)."""
         part, C, rows = self._parts[i]
         return _energy.conditional_coefficients(C, _energy.cofactor_matrix(part, X[rows]))[:, 0, :]
+
+    def sizes(self, nodes: Sequence[np.ndarray]) -> np.ndarray:
+        """A bound, (p,), on the sum of the terms of each variable, each taken positive, at the nodes."""
+        far = np.append([np.abs(g).max() for g in nodes], 1.0)
+        terms = np.abs(self._theta) * far[self._factors].prod(axis=1)
+        inside = self._factors >= 0
+        first = np.arange(len(terms))[:, None]  # a variable counts once in a term, however high its power
+        new = inside & np.concatenate([first >= 0, self._factors[:, 1:] != self._factors[:, :-1]], axis=1)
+        return np.bincount(self._factors[new], np.repeat(terms, new.sum(axis=1)), len(nodes))
 
     def colours(self) -> list[list[int]]:
         """Variables of one colour share no term."""
@@ -138,26 +151,34 @@ def sweep(
 
 
 def redraw(conditionals: Conditionals, nodes: Sequence[np.ndarray], X: np.ndarray, rng: np.random.Generator) -> None:
-    """One sweep over all variables of X, (p, n), in place; nodes: equally spaced, of every variable."""
-    n = X.shape[1]
+    """One sweep over all variables of X, (p, n), in place; nodes: equally spaced, of every variable.
+
+    Weights are in single precision where the terms of q are small enough for it: their errors, 1e-5 at most, change
+    sign from one δ to the next.
+    """
+    n, sizes = X.shape[1], conditionals.sizes(nodes)
     room = np.empty((max(map(len, nodes)), n))
     for i, g in enumerate(nodes):
-        u, v = rng.random((2, n))
+        u, v = rng.random(n, np.float32), rng.random(n)
         delta = (v - 0.5) * (g[1] - g[0])
-        q = _about(conditionals.coefficients(i, X), X[i], delta)
-        weights = np.matmul(np.vander(g, len(q), increasing=True), q, out=room[: len(g)])
+        a = conditionals.coefficients(i, X)
+        kind = np.float32 if sizes[i] < _SMALL else np.float64
+        q = _about(a.astype(kind, copy=False), X[i].astype(kind), delta.astype(kind))
+        weights = room.view(kind).ravel()[: len(g) * n].reshape(len(g), n)
+        np.matmul(np.vander(g, len(q), increasing=True).astype(kind), q, out=weights)
+        np.minimum(weights, _HIGH, out=weights)
         np.exp(weights, out=weights)
         for k in range(1, len(g)):
             weights[k] += weights[k - 1]
         below = (weights < u * weights[-1]).view(np.uint8)
-        X[i] = g[below.sum(axis=0, dtype=np.min_scalar_type(len(g)))] + delta
+        X[i] = g[below.sum(axis=0, dtype=np.min_scalar_type(len(g)))]
+        X[i] += delta
 
 
 def _about(a: np.ndarray, x: np.ndarray, delta: np.ndarray) -> np.ndarray:
     """Coefficients of −q(· + δ) + q(x), of powers 0 to s: a sample's own energy is zero, so that none overflows."""
-    c = np.empty((len(a) + 1, a.shape[1]))
+    c = np.empty((len(a) + 1, a.shape[1]), a.dtype)
     np.negative(a, out=c[1:])
-    c[0] = 0.0
     for j in range(len(a)):  # synthetic division by (· − δ), again and again
         for k in range(len(a) - 1, max(j, 1) - 1, -1):
             c[k] += delta * c[k + 1]
@@ -166,5 +187,5 @@ def _about(a: np.ndarray, x: np.ndarray, delta: np.ndarray) -> np.ndarray:
     for k in range(len(a) - 1, 0, -1):
         own += c[k]
         own *= at
-    c[0] = -own
+    np.negative(own, out=c[0])
     return c

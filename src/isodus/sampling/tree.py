@@ -9,7 +9,7 @@ variable and its parents: as many as the junction tree's cliques have, with the 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from math import prod
 from typing import NamedTuple
@@ -18,20 +18,48 @@ import numpy as np
 
 from ..basis import MonomialBasis
 
-__all__ = ["Step", "cells", "draw", "log_sum", "marginals", "plan"]
+__all__ = ["Part", "Place", "Step", "cells", "draw", "log_sum", "marginals", "plan"]
+
+
+_AT_ONCE = 4096  # samples, few enough to stay in cache
+
+
+class Place(NamedTuple):
+    """How an array over some variables broadcasts over a table: the order of its axes, and where new ones go."""
+
+    order: tuple[int, ...]
+    where: tuple[slice | None, ...]
+
+    @classmethod
+    def of(cls, variables: Sequence[int], axes: Sequence[int]) -> Place:
+        """The place of an array over `variables` in a table over `axes`."""
+        order = sorted(range(len(variables)), key=lambda k: axes.index(variables[k]))
+        return cls(tuple(order), tuple(slice(None) if v in variables else None for v in axes))
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """The array, as it broadcasts over the table."""
+        return values.transpose(self.order)[self.where]
+
+
+class Part(NamedTuple):
+    """The terms of a step over one set of variables: their θ and powers."""
+
+    variables: tuple[int, ...]
+    terms: tuple[tuple[float, tuple[int, ...]], ...]
+    place: Place
 
 
 class Step(NamedTuple):
     """The elimination of one variable.
 
-    parents: variables, those eliminated first come first; parts: by variables, axes of the table and
-    (θ, powers) of the terms that stand there; children: earlier steps whose message is over variables of this one.
+    parents: variables, those eliminated first come first; children: earlier steps whose message is over variables of
+    this one.
     """
 
     variable: int
     parents: tuple[int, ...]
-    parts: tuple[tuple[tuple[int, ...], tuple[tuple[float, tuple[int, ...]], ...]], ...]
-    children: tuple[int, ...]
+    parts: tuple[Part, ...]
+    children: tuple[tuple[int, Place], ...]
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -49,12 +77,16 @@ def plan(basis: MonomialBasis, theta: np.ndarray, sizes: Sequence[int]) -> list[
         if value != 0:
             at = parts[min(rank[v] for v in variables)]
             at.setdefault(variables, []).append((value, tuple(term.count(v) for v in variables)))
-    children: list[list[int]] = [[] for _ in order]
     above = [tuple(sorted(parents[v], key=rank.__getitem__)) for v in order]
+    axes = [(*found, v) for found, v in zip(above, order, strict=True)]
+    children: list[list[tuple[int, Place]]] = [[] for _ in order]
     for k, found in enumerate(above):
         if found:
-            children[rank[found[0]]].append(k)
-    frozen = [tuple((v, tuple(these)) for v, these in part.items()) for part in parts]
+            to = rank[found[0]]
+            children[to].append((k, Place.of(found, axes[to])))
+    frozen = [
+        tuple(Part(v, tuple(these), Place.of(v, axes[k])) for v, these in part.items()) for k, part in enumerate(parts)
+    ]
     return [Step(*step) for step in zip(order, above, frozen, map(tuple, children), strict=True)]
 
 
@@ -113,7 +145,7 @@ def log_sum(steps: Sequence[Step], nodes: Sequence[np.ndarray]) -> tuple[float, 
     total = 0.0
     messages: list[np.ndarray] = []
     for step in steps:
-        table = _table(step, steps, nodes, messages)
+        table = _table(step, nodes, messages)
         top = table.max(axis=-1, keepdims=True)
         np.exp(np.subtract(table, top, out=table), out=table)
         message = np.log(table.sum(axis=-1)) + top[..., 0]
@@ -123,36 +155,25 @@ def log_sum(steps: Sequence[Step], nodes: Sequence[np.ndarray]) -> tuple[float, 
     return total, messages
 
 
-def _table(
-    step: Step, steps: Sequence[Step], nodes: Sequence[np.ndarray], messages: Sequence[np.ndarray]
-) -> np.ndarray:
+def _table(step: Step, nodes: Sequence[np.ndarray], messages: Sequence[np.ndarray]) -> np.ndarray:
     """log of what is summed over the step's variable, on the nodes of its parents and, last, its own."""
-    sizes = [len(nodes[v]) for v in step.axes]
-    table = np.zeros(sizes)
-    for variables, terms in step.parts:
-        rows = [_power(nodes[v], max(powers[k] for _, powers in terms)) for k, v in enumerate(variables)]
-        products = (
-            value * reduce(np.multiply.outer, [row[l] for row, l in zip(rows, powers, strict=True)])
-            for value, powers in terms
-        )
-        table -= _spread(reduce(np.add, products), variables, step.axes)
-    for child in step.children:
-        table += _spread(messages[child], steps[child].parents, step.axes)
+    table = np.zeros([len(nodes[v]) for v in step.axes])
+    for part in step.parts:
+        table -= part.place.spread(reduce(np.add, (_term(nodes, part.variables, *term) for term in part.terms)))
+    for child, place in step.children:
+        table += place.spread(messages[child])
     return table
 
 
-def _power(x: np.ndarray, highest: int) -> list[np.ndarray]:
-    rows = [np.ones_like(x), x]
-    for _ in range(1, highest):
-        rows.append(rows[-1] * x)
-    return rows
-
-
-def _spread(values: np.ndarray, variables: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
-    """An array over some variables as one that broadcasts over all axes of a table."""
-    places = [axes.index(v) for v in variables]
-    values = values.transpose(np.argsort(places))
-    return np.expand_dims(values, tuple(k for k in range(len(axes)) if k not in places))
+def _term(nodes: Sequence[np.ndarray], variables: Sequence[int], value: float, powers: Sequence[int]) -> np.ndarray:
+    """θ Π_v x_v^{l_v} on all nodes of its variables."""
+    out = np.asarray(value)
+    for v, l in zip(variables, powers, strict=True):
+        x = power = nodes[v]
+        for _ in range(l - 1):
+            power = power * x
+        out = np.multiply.outer(out, power)
+    return out
 
 
 def _given_parents(table: np.ndarray) -> np.ndarray:
@@ -170,12 +191,12 @@ def marginals(
     single = {}
     for k in range(len(steps) - 1, -1, -1):
         step = steps[k]
-        joint = _given_parents(_table(step, steps, nodes, messages))
+        joint = _given_parents(_table(step, nodes, messages))
         if step.parents:
             joint *= beside.pop(k)[..., None]
         last = len(step.parents)
         single[step.variable] = joint.sum(axis=tuple(range(last)))
-        for child in step.children:
+        for child, _ in step.children:
             wanted = [step.axes.index(v) for v in steps[child].parents]
             rest = tuple(a for a in range(last + 1) if a not in wanted)
             beside[child] = joint.sum(axis=rest).transpose(np.argsort(np.argsort(wanted)))
@@ -183,37 +204,21 @@ def marginals(
 
 
 def draw(
-    steps: Sequence[Step],
-    nodes: Sequence[np.ndarray],
-    messages: Sequence[np.ndarray],
-    blocks: Sequence[tuple[slice, np.random.Generator]],
-    each: Callable[[Callable, Sequence], Iterable],
+    steps: Sequence[Step], nodes: Sequence[np.ndarray], messages: Sequence[np.ndarray], n: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Independent samples, exact on the grid: which node, (p, n).
-
-    blocks: columns, each with its generator; each: how a function is called for every block, as `map`.
-    """
-    n, most = blocks[-1][0].stop, max(map(len, nodes))
-    at = np.empty((len(nodes), n), np.min_scalar_type(most))
-    for k in range(len(steps) - 1, -1, -1):
-        table = _given_parents(_table(steps[k], steps, nodes, messages))
-        sizes, m = table.shape[:-1], table.shape[-1]
+    """n independent samples, exact on the grid: which node, (p, n)."""
+    at = np.empty((len(nodes), n), np.min_scalar_type(max(map(len, nodes))))
+    for step in reversed(steps):
+        table = _given_parents(_table(step, nodes, messages))
+        m = table.shape[-1]
         edges = np.minimum(np.cumsum(table.reshape(-1, m), axis=1), 1.0)
         edges[:, -1] = 1.0
         edges = (edges + np.arange(len(edges))[:, None]).ravel()  # sorted: in row r the distribution function, plus r
         start = np.searchsorted(edges, np.arange(len(edges)) / m, side="right")
-
-        def block(
-            part: tuple[slice, np.random.Generator],
-            step: Step = steps[k],
-            sizes: tuple[int, ...] = sizes,
-            m: int = m,
-            edges: np.ndarray = edges,
-            start: np.ndarray = start,
-        ) -> None:
-            columns, rng = part
-            row = np.zeros(columns.stop - columns.start, np.intp)
-            for v, size in zip(step.parents, sizes, strict=True):
+        for first in range(0, n, _AT_ONCE):
+            columns = slice(first, min(first + _AT_ONCE, n))
+            row = np.zeros(columns.stop - first, np.intp)
+            for v, size in zip(step.parents, table.shape[:-1], strict=True):
                 row = row * size + at[v, columns]
             goal = row + rng.random(len(row), np.float32)  # with so few digits the sum never rounds up to row + 1
             found = start[(goal * m).astype(np.intp)]
@@ -222,7 +227,4 @@ def draw(
                 found[later] += 1
                 later = later[edges[found[later]] <= goal[later]]
             at[step.variable, columns] = found - row * m
-
-        for _ in each(block, blocks):
-            pass
     return at
