@@ -6,9 +6,10 @@ effective sample each. The peer is NumPyro's NUTS on the same cores, as a pilot 
 time of float64), eight vectorised chains a core at p = 64 and one a core at p = 1,000, target acceptance 0.5 (1.1 to
 1.7 times as many effective samples of x a second as with its default, 0.8). Its kernel is called directly, because
 `MCMC.run` compiles anew at every call. The two run in turn, several times, and medians are compared: NUTS without
-compilation and warm-up, isodus without set-up (finding the grid, starting a process a core), effective samples of x_i, median over the variables. The least over the
-variables, and those of x_i² and x_i x_{i+1}, are printed too; x_i² takes no change of wells, and NUTS is good at it.
-The means of all three must agree within their errors. Both use all cores they may: `taskset -c 0,1` for two.
+compilation and warm-up, isodus without set-up (finding the grid, starting a process a core); effective samples of x_i,
+median over the variables. The least over the variables, and those of x_i² and x_i x_{i+1}, are printed too; x_i² takes
+no change of wells, and NUTS is good at it. The means of all three must agree within their errors. Both use all cores
+they may: `taskset -c 0,1` for two.
 
     python benchmarks/sampling.py [--quick] [--rounds 5] [--accept 0.5] [--chains 8] [--float64]
 """

@@ -1,12 +1,16 @@
+import re
 from fractions import Fraction
 from math import factorial, prod
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from isodus import MonomialBasis, diagnostics, positivity
+from isodus import MonomialBasis, PolynomialModel, diagnostics, positivity
+from isodus.datasets import double_wells, phi4_lattice, sparse_polynomial
 from isodus.diagnostics import integrability
 from isodus.energy import raw_units
+from isodus.fitting import stray_note
 
 X, Y, Z = (0,), (1,), (2,)
 X4, Y4, Z4 = X * 4, Y * 4, Z * 4
@@ -313,3 +317,27 @@ def test_a_sparse_model_of_many_variables():
     assert integrability(*model(terms)).status == YES
     terms |= {(0, 0, 1, 1): -1.4375 - 1.5}
     assert integrability(*model(terms)).status == NO
+
+
+def test_mass_far_from_the_data_is_found():
+    """E = x²/2 − 0.05 x³ + 0.001 x⁴ has a well at 0, and its lowest at 28.83."""
+    basis, theta = MonomialBasis(1, 4), np.array([0.0, 0.5, -0.05, 0.001])
+    data = np.random.default_rng(0).standard_normal((1, 24))
+    lower, place = diagnostics.stray(basis, theta, data)
+    roots = np.roots([0.004, -0.15, 1.0])
+    lowest = np.polyval([0.001, -0.05, 0.5, 0.0, 0.0], roots.max())
+    assert place[0] == pytest.approx(roots.max(), rel=1e-3)
+    assert lower == pytest.approx(np.median(np.polyval([0.001, -0.05, 0.5, 0.0, 0.0], data)) - lowest, rel=1e-6)
+
+    model = PolynomialModel(basis, theta, [100.0], [2.0], ["level"])
+    setting = SimpleNamespace(X=100.0 + 2.0 * data.T)
+    assert re.search(r"mass far from the data: about level = 158, its energy is 9\d lower", stray_note(setting, model))
+    steady = PolynomialModel(basis, [0.0, 0.5, -0.01, 0.001], [100.0], [2.0], ["level"])
+    assert stray_note(setting, steady) == ""
+
+
+@pytest.mark.parametrize("model", [double_wells(4), phi4_lattice((2, 2)), sparse_polynomial(5, max_order=3)])
+def test_samples_of_a_model_are_where_its_mass_is(model):
+    X = model.sample(200, rng=0)
+    lower, _ = diagnostics.stray(model.basis, model.theta, X.T)
+    assert 0 < lower < model.basis.n_variables

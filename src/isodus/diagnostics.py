@@ -24,10 +24,10 @@ from scipy import linalg
 from scipy.optimize import minimize
 
 from .basis import MonomialBasis
-from .energy import gradient
+from .energy import energy, gradient, of_all, of_first
 from .positivity import Form, is_positive_definite, is_sum_of_squares, linked, pure_powers_prevail, solver_is_here
 
-__all__ = ["Integrability", "integrability"]
+__all__ = ["Integrability", "integrability", "stray"]
 
 _MOST_TERMS = 60_000  # of interacting variables, where the highest are not squares
 _HIGHEST = "the highest terms of the energy are positive in every direction"
@@ -61,6 +61,27 @@ class Integrability:
     exponents: np.ndarray | None = None
     value: float | None = None
     stderr: float | None = None
+
+
+def stray(
+    basis: MonomialBasis, theta: np.ndarray, Y: np.ndarray, rng: int | np.random.Generator | None = 0
+) -> tuple[float, np.ndarray]:
+    """By how much E is lower elsewhere than at data Y, (p, n), at their median, and where it is least; (p,).
+
+    Of samples of the density itself that would be about p/2. It is looked for from the data and from beyond them. What
+    is fitted to conditional densities near the data can have its lowest energy, and all its mass, far away.
+    """
+    beyond = Y * np.resize([2.0, 4.0, 8.0, 16.0], Y.shape[1]) * np.random.default_rng(rng).choice([-1, 1], Y.shape)
+    start = np.concatenate([Y, beyond], axis=1)
+    first, every = of_first(basis, theta, Y), of_all(basis, theta, Y)
+
+    def total(x: np.ndarray) -> tuple[float, np.ndarray]:
+        X = x.reshape(start.shape)
+        return float(energy(basis, theta, X, first).sum()), gradient(basis, theta, X, every).ravel()
+
+    X = minimize(total, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x.reshape(start.shape)
+    E = energy(basis, theta, X, first)
+    return float(np.median(energy(basis, theta, Y, first)) - E.min()), X[:, np.argmin(E)]
 
 
 def integrability(

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .arrays import Array, available_memory, namespace, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis, n_monomials
+from .diagnostics import stray
 from .energy import raw_units
 from .losses import Loss
 from .model import PolynomialModel, term_name
@@ -36,6 +37,7 @@ __all__ = [
     "pilot_parameters",
     "prepare",
     "sources",
+    "stray_note",
 ]
 
 _RUNGS = (64, 8)  # one sample in so many is what a fit starts on
@@ -43,6 +45,8 @@ _ROWS_PER_PARAMETER = 30  # how many a subsample must have
 _NODES_AT_ONCE = 8  # nodes that share one pass over the samples, where memory allows
 _COLLAPSED, _CONCENTRATED = 2, 50  # effective samples a parameter below which weights have
 _MOVED = 0.1  # standard errors from which a change of a term counts
+_LOOKED_AT = 24  # samples from which a lower energy is looked for
+_STRAY = 3.0  # a variable, how much lower than at the data it may be; it is about ½ where a model fits
 _SINGLE = 1e-5  # relative change of a value that sums in single precision cannot resolve
 _DOUBLE = 1e-12  # likewise in double precision
 
@@ -161,6 +165,22 @@ def move_note(model: PolynomialModel, theta: np.ndarray) -> tuple[str, float]:
         f"made integrable: {np.count_nonzero(far > _MOVED)} of {len(known)} terms moved by more than a tenth of a "
         f"standard error, the farthest, {name}, by {far.max():.2g} (root mean square {np.sqrt(np.mean(far**2)):.2g})"
     ), float(far.max())
+
+
+def stray_note(setting: Setting, model: PolynomialModel) -> str:
+    """Where a model has its mass, in words, if that is far from the data; empty if it is not."""
+    rows = np.unique(np.linspace(0, setting.X.shape[0] - 1, _LOOKED_AT).astype(int))
+    X = to_host(namespace(setting.X).take(setting.X, on_device(rows, setting.X), axis=0)).astype(np.float64)
+    lower, y = stray(model.basis, model.theta, ((X - model.location) / model.scale).T)
+    if lower <= _STRAY * (len(y) + 10):
+        return ""
+    place = ", ".join(
+        f"{model.names[i]} = {model.location[i] + model.scale[i] * y[i]:.3g}" for i in np.argsort(-np.abs(y))[:3]
+    )
+    return (
+        f"the learned model has its mass far from the data: about {place}{', …' if len(y) > 3 else ''}, its energy is "
+        f"{lower:.2g} lower"
+    )
 
 
 def pilot_parameters(pilot: PolynomialModel, setting: Setting) -> np.ndarray:

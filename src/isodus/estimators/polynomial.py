@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import consensus as _consensus
 from ..arrays import Array, namespace, one_blas_thread, to_host
 from ..enforcement import enforce
-from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note
+from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note, stray_note
 from ..inference import joint_sandwich, node_sandwich
 from ..losses import Loss
 from ..model import PolynomialModel
@@ -127,6 +127,17 @@ class PolynomialEstimator(BaseEstimator):
                         UserWarning,
                         stacklevel=4,
                     )
+        if model.basis.degree > 2 and len(theta) <= MOST_JOINT_TERMS and verdict and verdict.status != "not integrable":
+            with one_blas_thread():
+                note = stray_note(setting, model)
+            if note:
+                said = [*said, note]
+                warnings.warn(
+                    f"{note}. It can be read and scored near the data; new samples and its normalisation would be of "
+                    "that other place. Lower the degree, take fewer terms, or transform the data",
+                    UserWarning,
+                    stacklevel=4,
+                )
         self.location_, self.scale_, self.notes_, self.integrability_ = *units[:2], said, verdict
         self.model_ = replace(model, settings=self._settings() | {"notes": said}) if said else model
         if verdict is not None and verdict.status == "not integrable":

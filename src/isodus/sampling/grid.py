@@ -143,7 +143,8 @@ def _check_rounding(basis: MonomialBasis, theta: np.ndarray, X: np.ndarray, name
     if not size * np.finfo(np.float64).eps <= _CANCELS:
         raise ValueError(
             f"the energy cancels: where the density of {_some(names)} is, terms of size {size:.1e} add up to it, more "
-            "than double precision can tell. Write the model in variables centred there (location, scale)"
+            "than double precision can tell. If it is where it should be, write the model in variables centred there "
+            "(location, scale)"
         )
 
 
