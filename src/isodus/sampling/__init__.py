@@ -147,7 +147,7 @@ def _shared(shape: tuple[int, int], n_jobs: int) -> Iterator[np.ndarray]:
         return
     memory = "/dev/shm"
     roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 * 8 * shape[0] * shape[1]
-    with tempfile.TemporaryDirectory(dir=memory if roomy else None) as folder:
+    with tempfile.TemporaryDirectory(dir=memory if roomy else None, ignore_cleanup_errors=True) as folder:
         yield np.memmap(os.path.join(folder, "samples"), np.float64, "w+", shape=shape)
 
 

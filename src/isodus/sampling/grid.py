@@ -32,7 +32,7 @@ _RARE = 1e-11  # the probability of a node at either end that samples do without
 _AGREE, _CLOSE = 3e-6, 1e-7  # log Z on grids moved at random, a root of the number of variables: for samples, for log Z
 _CANCELS = 1e-7  # of rounding in the energy
 _SHARE = 0.5  # of the free memory that tables may take
-_MOST_CELLS = 4e9  # of all tables: some minutes
+_MOST_CELLS = 5e8  # of all tables: about a minute, since they are made a dozen times
 
 
 class Grid(NamedTuple):
@@ -52,8 +52,7 @@ def find(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> Grid:
     """
     rng, conditionals, found = np.random.default_rng(0), Conditionals(basis, theta), None
     low, high, width = _explore(basis, theta, conditionals, names, rng)
-    spacing = _SPACING * width
-    low, high = _covered(basis, theta, names, low, high, spacing)
+    low, high, spacing = _covered(basis, theta, conditionals, names, rng, low, high, _SPACING * width)
     for _ in range(60):
         nodes = _nodes(low, high, spacing)
         steps = tree.plan(basis, theta, [len(g) for g in nodes])
@@ -77,12 +76,14 @@ def find(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> Grid:
 def _covered(
     basis: MonomialBasis,
     theta: np.ndarray,
+    conditionals: Conditionals,
     names: Sequence[str],
+    rng: np.random.Generator,
     low: np.ndarray,
     high: np.ndarray,
     spacing: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Ranges of all variables, low and high, widened until nothing is left at their ends."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ranges of all variables, low and high, widened until nothing is left at their ends, and a spacing for them."""
     for _ in range(100):
         nodes = _nodes(low, high, spacing)
         steps = tree.plan(basis, theta, [len(g) for g in nodes])
@@ -93,12 +94,16 @@ def _covered(
         single = tree.marginals(steps, nodes, messages)
         short = np.array([[single[v][0], single[v][-1]] for v in range(len(nodes))]).T > _EDGE
         if not short.any():
-            return low, high
+            return low, high, spacing
         # what has no probability beside the rest will not have any in a wider range
         inside = [g[single[v] > _NOTHING] for v, g in enumerate(nodes)]
         first, last = np.array([[g[0], g[-1]] for g in inside]).T
         low, high = first - _WIDER * (last - first) * short[0], last + _WIDER * (last - first) * short[1]
-    raise NotExactError(f"no range was found that holds the density of {_some(names)}")
+        # where the range is wider than was known, conditionals may be much narrower
+        at = tree.draw(steps, nodes, messages, _CHAINS, rng)
+        X = np.stack([g[k] for g, k in zip(nodes, at, strict=True)])
+        spacing = np.minimum(spacing, 2 * _SPACING * _widths(_coefficients(conditionals, X), len(X)))
+    raise NotExactError(f"no range was found that holds the density of {_some(names)}; is it a very thin ridge?")
 
 
 def _trimmed(whole: Grid) -> Grid:
@@ -128,13 +133,22 @@ def _explore(
     """A range of every variable, low and high, and its width given the others where that is least; each (p,)."""
     X = chains(basis, theta, conditionals, names, rng, _CHAINS, _SWEEPS)
     _check_rounding(basis, theta, X, names)
-    p, s = len(X), basis.degree
-    a = np.concatenate([conditionals.coefficients(i, X) for i in range(p)], axis=1)
-    low, high = (univariate.quantile(a, np.full(a.shape[1], u)).reshape(p, -1) for u in (1e-9, 1 - 1e-9))
-    # E[q''] is 1/σ² for a well of width σ, however many there are
+    a = _coefficients(conditionals, X)
+    low, high = (univariate.quantile(a, np.full(a.shape[1], u)).reshape(len(X), -1) for u in (1e-9, 1 - 1e-9))
+    return low.min(axis=1), high.max(axis=1), _widths(a, len(X))
+
+
+def _coefficients(conditionals: Conditionals, X: np.ndarray) -> np.ndarray:
+    """Of the conditional densities of all variables at samples X, (p, n), one variable after the other: (s, p · n)."""
+    return np.concatenate([conditionals.coefficients(i, X) for i in range(len(X))], axis=1)
+
+
+def _widths(a: np.ndarray, p: int) -> np.ndarray:
+    """The least width of each variable's conditional densities, (p,); E[q''] is 1/σ² for all wells of width σ."""
+    s = len(a)
     moments = np.concatenate([np.ones((1, a.shape[1])), univariate.integrate(a, moments=s - 2).moments])
     curvature = sum(l * (l - 1) * a[l - 1] * moments[l - 2] for l in range(2, s + 1))
-    return low.min(axis=1), high.max(axis=1), 1 / np.sqrt(curvature.reshape(p, -1).max(axis=1))
+    return 1 / np.sqrt(curvature.reshape(p, -1).max(axis=1))
 
 
 def _check_rounding(basis: MonomialBasis, theta: np.ndarray, X: np.ndarray, names: Sequence[str]) -> None:
