@@ -121,8 +121,8 @@ def test_a_standard_error_falls_with_the_root_of_the_samples(estimator):
 @pytest.mark.parametrize(
     ("estimator", "X", "held"),
     [
-        (PseudoLikelihood(degree=6), paper_1d().sample(4000, rng=0), [(0,) * 6]),
-        (ISODUS(degree=6), paper_1d().sample(4000, rng=0), [(0,) * 6]),
+        (PseudoLikelihood(degree=6), paper_1d().sample(4000, rng=2), [(0,) * 6]),
+        (ISODUS(degree=6), paper_1d().sample(4000, rng=2), [(0,) * 6]),
         (ISODUS(degree=2, **SCREENING), drawn(TRUTH, 2000)[:, :1], [(0, 0)]),
     ],
     ids=["pseudo-likelihood", "refined", "screening"],
