@@ -24,7 +24,7 @@ from scipy import linalg
 from scipy.optimize import minimize
 
 from .basis import MonomialBasis
-from .energy import energy, gradient, of_all, of_first
+from .energy import descend, energy, gradient
 from .positivity import Form, is_positive_definite, is_sum_of_squares, linked, pure_powers_prevail, solver_is_here
 
 __all__ = ["Integrability", "integrability", "stray"]
@@ -72,16 +72,9 @@ def stray(
     is fitted to conditional densities near the data can have its lowest energy, and all its mass, far away.
     """
     beyond = Y * np.resize([2.0, 4.0, 8.0, 16.0], Y.shape[1]) * np.random.default_rng(rng).choice([-1, 1], Y.shape)
-    start = np.concatenate([Y, beyond], axis=1)
-    first, every = of_first(basis, theta, Y), of_all(basis, theta, Y)
-
-    def total(x: np.ndarray) -> tuple[float, np.ndarray]:
-        X = x.reshape(start.shape)
-        return float(energy(basis, theta, X, first).sum()), gradient(basis, theta, X, every).ravel()
-
-    X = minimize(total, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x.reshape(start.shape)
-    E = energy(basis, theta, X, first)
-    return float(np.median(energy(basis, theta, Y, first)) - E.min()), X[:, np.argmin(E)]
+    X = descend(basis, theta, np.concatenate([Y, beyond], axis=1), 1e-9)
+    E = energy(basis, theta, X)
+    return float(np.median(energy(basis, theta, Y)) - E.min()), X[:, np.argmin(E)]
 
 
 def integrability(

@@ -15,6 +15,7 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from .arrays import Array, empty, matmul_into, multiply_into, namespace, on_device, to_host
@@ -24,6 +25,7 @@ __all__ = [
     "Coefficients",
     "cofactor_matrix",
     "conditional_coefficients",
+    "descend",
     "energy",
     "gather",
     "gradient",
@@ -151,6 +153,18 @@ def gradient(basis: MonomialBasis, theta: np.ndarray, X: Array, C: Coefficients 
         value = value + l * a[l - 1, ...] * x_power
         x_power = x_power * X
     return value
+
+
+def descend(basis: MonomialBasis, theta: np.ndarray, X: np.ndarray, ftol: float) -> np.ndarray:
+    """Points near minima of E, (p, n), downhill from each of X; ftol: the relative change of their sum that ends it."""
+    first, every = of_first(basis, theta, X), of_all(basis, theta, X)
+
+    def total(x: np.ndarray) -> tuple[float, np.ndarray]:
+        at = x.reshape(X.shape)
+        return float(energy(basis, theta, at, first).sum()), gradient(basis, theta, at, every).ravel()
+
+    options = {"maxiter": 200, "ftol": ftol}
+    return minimize(total, X.ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(X.shape)
 
 
 def raw_units(basis: MonomialBasis, theta: np.ndarray, location: np.ndarray, scale: np.ndarray) -> np.ndarray:

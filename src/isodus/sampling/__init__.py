@@ -3,8 +3,8 @@
 A group with terms up to degree 2 is a Gaussian. Any other is summed over on a grid (`grid`, `tree`); samples are drawn
 on its nodes and then once more from their exact conditionals (`sweep`). On the nodes a sum over one variable has the
 value of the integral, so a draw of x_i given grid values of the others has the density that it should have, and so,
-one after the other, have all. What is left are the errors of sums over the grid: biases of 1e-6 standard deviations
-(measured, for moments up to the fourth, in tests/test_sampling.py), where a million samples have errors of 1e-3.
+one after the other, have all. What is left are the errors of sums over the grid: biases below 1e-5 standard deviations
+(computed, for moments up to the fourth, in tests/test_sampling.py), where a million samples have errors of 1e-3.
 """
 
 from __future__ import annotations

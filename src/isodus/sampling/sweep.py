@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import minimize
 
 from .. import energy as _energy
 from .. import univariate
@@ -62,8 +61,8 @@ class Conditionals:
         far = np.append([np.abs(g).max() for g in nodes], 1.0)
         terms = np.abs(self._theta) * far[self._factors].prod(axis=1)
         inside = self._factors >= 0
-        first = np.arange(len(terms))[:, None]  # a variable counts once in a term, however high its power
-        new = inside & np.concatenate([first >= 0, self._factors[:, 1:] != self._factors[:, :-1]], axis=1)
+        changes = self._factors[:, 1:] != self._factors[:, :-1]
+        new = inside & np.insert(changes, 0, True, axis=1)  # a variable counts once in a term, however high its power
         return np.bincount(self._factors[new], np.repeat(terms, new.sum(axis=1)), len(nodes))
 
     def colours(self) -> list[list[int]]:
@@ -108,15 +107,7 @@ def chains(
     for k in range(sweeps // 2):
         sweep(conditionals, groups, names, X, rng, 2 * (k + 1) / sweeps)
 
-    first, every = _energy.of_first(basis, theta, X), _energy.of_all(basis, theta, X)
-
-    def total(x: np.ndarray) -> tuple[float, np.ndarray]:
-        at = x.reshape(X.shape)
-        slope = _energy.gradient(basis, theta, at, every)
-        return float(_energy.energy(basis, theta, at, first).sum()), slope.ravel()
-
-    options = {"maxiter": 200, "ftol": 1e-6}
-    X = minimize(total, X.ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(X.shape)
+    X = _energy.descend(basis, theta, X, 1e-6)
     for _ in range(sweeps // 2):
         sweep(conditionals, groups, names, X, rng, 1.0)
     return X
