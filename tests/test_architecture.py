@@ -11,15 +11,15 @@ ROOT = Path(isodus.__file__).parent
 
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
-    {"_version", "arrays", "io"},
+    {"_version", "arrays", "checks", "io", "progress"},
     {"basis", "references", "univariate"},
-    {"energy", "samples"},
+    {"conditional", "description", "energy", "samples"},
     {"losses", "solvers", "sampling", "positivity"},
     {"objective", "consensus", "regression", "diagnostics", "model_file"},
     {"inference", "refinement", "enforcement"},
     {"pilots", "strength"},
     {"optimum", "model"},
-    {"datasets", "suitability", "validation"},
+    {"datasets", "likelihood", "suitability", "validation"},
     {"fitting"},
     {"estimators"},
     {"__init__"},

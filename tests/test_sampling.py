@@ -254,13 +254,13 @@ def test_what_is_too_large_says_what_it_would_take():
     theta = {(i,) * 4: 1.0 for i in range(p)} | {(i, j): 0.1 for i in range(p) for j in range(i)}
     dense = PolynomialModel.from_dict(theta, names=[f"v{i}" for i in range(p)])
     with pytest.raises(sampling.NotExactError, match=r"v0, v1, .*12 variables.* cells: .* GB, where .* GB can be had"):
-        dense.sample(10)
+        dense.sample(10, method="exact")
 
 
 def test_little_memory_is_not_exceeded(monkeypatch):
     monkeypatch.setattr("isodus.sampling.grid.available_memory", lambda: 100_000)
     with pytest.raises(sampling.NotExactError, match=r"0.0\d* GB, where 5e-05 GB can be had"):
-        PolynomialModel.from_dict(MODELS["four bodies"].to_dict()).sample(10)
+        PolynomialModel.from_dict(MODELS["four bodies"].to_dict()).sample(10, method="exact")
 
 
 def test_annealed_importance_sampling_against_exact_sums():
@@ -331,7 +331,7 @@ def test_a_curved_ridge_is_not_cut_off(A, B):
 def test_a_ridge_too_thin_for_the_memory_is_refused(A, B, monkeypatch):
     monkeypatch.setattr("isodus.sampling.grid.available_memory", lambda: 200_000_000)
     with pytest.raises(sampling.NotExactError, match="x1, x0, .* cells: .* GB, where 0.1 GB can be had"):
-        ridge(A, B).sample(1000, rng=0)
+        ridge(A, B).sample(1000, rng=0, method="exact")
 
 
 def test_any_units_can_be_sampled():

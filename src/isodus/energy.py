@@ -30,15 +30,19 @@ __all__ = [
     "gather",
     "gradient",
     "local_parameters",
-    "of_all",
     "of_first",
+    "of_slopes",
     "powers",
     "raw_matrix",
     "raw_units",
     "rows",
     "scatter",
+    "thin",
     "transpose_product",
 ]
+
+
+_THIN = 0.1  # share of parameters below which sparse products are quicker
 
 
 def rows(A: Array, index: Index) -> Array:
@@ -79,7 +83,7 @@ class Coefficients(NamedTuple):
     """
 
     first: Array
-    higher: Array
+    higher: Array  # or, of sparse ones, a list
 
 
 def scatter(basis: MonomialBasis, nodes: Sequence[int], thetas: Sequence[np.ndarray], like: Array) -> Coefficients:
@@ -106,6 +110,8 @@ def gather(local: Local, j: int, C: Coefficients) -> np.ndarray:
 
 def conditional_coefficients(C: Coefficients, H: Array) -> Array:
     """a = C H, shape (s, q, n): the coefficient of x_i^l at every sample."""
+    if isinstance(C.higher, list):
+        return np.stack([c @ H[: c.shape[1]] for c in (C.first, *C.higher)])
     xp = namespace(H)
     higher, q, m = C.higher.shape
     a = empty((higher + 1, q, H.shape[1]), H)
@@ -125,43 +131,65 @@ def transpose_product(v: Array, C: Coefficients, H: Array) -> Coefficients:
     return Coefficients(first, xp.reshape(rest, (higher, q, m)))
 
 
-def of_all(basis: MonomialBasis, theta: np.ndarray, like: Array) -> Coefficients:
-    """The coefficients of all nodes."""
-    nodes = range(basis.n_variables)
-    return scatter(basis, nodes, local_parameters(basis, theta, nodes), like)
+def of_slopes(basis: MonomialBasis, theta: np.ndarray, like: Array) -> Coefficients:
+    """The coefficients of ∂E/∂x_i = Σ_l l a_l x_i^{l−1}, all nodes: those of the energy times l."""
+    nodes, slopes = range(basis.n_variables), []
+    for i in nodes:
+        local = basis.local(i)
+        slopes.append(theta[local.terms] * np.repeat(np.arange(1, len(local.ends)), np.diff(local.ends)))
+    return thin(scatter(basis, nodes, slopes, like))
 
 
 def of_first(basis: MonomialBasis, theta: np.ndarray, like: Array) -> Coefficients:
     """The coefficients of all nodes, each term only at its first variable."""
     nodes = range(basis.n_variables)
     first = [np.where(basis.factors[basis.local(i).terms, 0] == i, theta[basis.local(i).terms], 0.0) for i in nodes]
-    return scatter(basis, nodes, first, like)
+    return thin(scatter(basis, nodes, first, like))
+
+
+def thin(C: Coefficients) -> Coefficients:
+    """The same, as sparse matrices where most variables do not interact."""
+    if type(C.first) is not np.ndarray or np.count_nonzero(C.first) > _THIN * C.first.size:
+        return C
+    return Coefficients(csr_array(C.first), [csr_array(c) for c in C.higher])
+
+
+def _horner(C: Coefficients, H: Array, X: Array) -> Array:
+    """Σ_l a_l x_i^{l−1}, a = C H, shape (p, n)."""
+    sparse = isinstance(C.higher, list)
+    value = None
+    for c in C.higher[::-1] if sparse else [C.higher[l, ...] for l in range(C.higher.shape[0])][::-1]:
+        if value is not None:
+            value *= X
+        if not sparse or c.nnz:
+            a = c @ H[: c.shape[1], :]
+            value = a if value is None else value + a
+    a = C.first @ H
+    if value is not None:
+        value *= X
+        a += value
+    return a
 
 
 def energy(basis: MonomialBasis, theta: np.ndarray, X: Array, C: Coefficients | None = None) -> Array:
     """E(x) at every sample, shape (n,); X has shape (p, n). C: `of_first`, where it is known."""
-    a = conditional_coefficients(C or of_first(basis, theta, X), cofactor_matrix(basis, X))
-    a *= powers(X, basis.degree)
-    return namespace(X).sum(a, axis=(0, 1))
+    value = _horner(C or of_first(basis, theta, X), cofactor_matrix(basis, X), X)
+    value *= X
+    return namespace(X).sum(value, axis=0)
 
 
 def gradient(basis: MonomialBasis, theta: np.ndarray, X: Array, C: Coefficients | None = None) -> Array:
-    """∂E/∂x_i = Σ_l l a_l x_i^{l−1} for every variable and sample, shape (p, n). C: `of_all`, where it is known."""
-    a = conditional_coefficients(C or of_all(basis, theta, X), cofactor_matrix(basis, X))
-    value, x_power = a[0, ...], X
-    for l in range(2, basis.degree + 1):
-        value = value + l * a[l - 1, ...] * x_power
-        x_power = x_power * X
-    return value
+    """∂E/∂x_i = Σ_l l a_l x_i^{l−1} for every variable and sample, shape (p, n). C: `of_slopes`, where it is known."""
+    return _horner(C or of_slopes(basis, theta, X), cofactor_matrix(basis, X), X)
 
 
 def descend(basis: MonomialBasis, theta: np.ndarray, X: np.ndarray, ftol: float) -> np.ndarray:
     """Points near minima of E, (p, n), downhill from each of X; ftol: the relative change of their sum that ends it."""
-    first, every = of_first(basis, theta, X), of_all(basis, theta, X)
+    first, slopes = of_first(basis, theta, X), of_slopes(basis, theta, X)
 
     def total(x: np.ndarray) -> tuple[float, np.ndarray]:
         at = x.reshape(X.shape)
-        return float(energy(basis, theta, at, first).sum()), gradient(basis, theta, at, every).ravel()
+        return float(energy(basis, theta, at, first).sum()), gradient(basis, theta, at, slopes).ravel()
 
     options = {"maxiter": 200, "ftol": ftol}
     return minimize(total, X.ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(X.shape)

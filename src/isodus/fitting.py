@@ -15,10 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .arrays import Array, available_memory, namespace, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis, n_monomials
+from .description import term_name
 from .diagnostics import stray
 from .energy import raw_units
 from .losses import Loss
-from .model import PolynomialModel, term_name
+from .model import PolynomialModel
 from .objective import MANY, Evaluation, Objective
 from .optimum import Optimum
 from .samples import ArraySamples, check_variation, generator, standardisation

@@ -1,4 +1,4 @@
-"""Files: tables read with care, texts written whole or not at all."""
+"""Files: tables read with care, anything written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import math
 import os
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["read_table", "write_text"]
+__all__ = ["numbers", "read_cells", "read_table", "write_text", "writing"]
+
+_MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none")
 
 
 def read_table(
@@ -22,20 +26,7 @@ def read_table(
 
     Every value is finite: missing ones are an error, with their number in each column.
     """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        table, unnamed = _read_csv(path)
-    except pd.errors.EmptyDataError:
-        raise ValueError(f"{path} is empty") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not a text file in UTF-8; write the table as CSV") from None
-    except pd.errors.ParserWarning:
-        raise ValueError(f"the rows of {path} have more fields than its header") from None
-    except pd.errors.ParserError as error:
-        raise ValueError(f"{path} is no CSV table: {error}") from None
-    if not len(table):
-        raise ValueError(f"{path} has a header and no rows")
+    table, unnamed = _read_csv(path)
     left_out = dict.fromkeys(unnamed, "has no name") | {
         name: _first_word(table[name]) for name in table.columns.difference(unnamed, sort=False) if _wordy(table[name])
     }
@@ -52,7 +43,50 @@ def read_table(
     return numbers, left_out if columns is None else {}
 
 
-def _read_csv(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, list[str]]:
+def read_cells(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, list[str]]:
+    """All cells of a CSV file with a header, as the texts they are; and its columns without a name, "column 3"."""
+    table, unnamed = _read_csv(path, as_text=True)
+    return table.fillna(""), unnamed  # rows shorter than the header
+
+
+def numbers(path: str | os.PathLike[str], cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells that `read_cells` read from a file, as numbers: NaN where they are missing; all others are finite."""
+    found = {}
+    for name in cells.columns:
+        there = ~cells[name].str.strip().str.lower().isin(_MISSING)
+        found[name] = pd.to_numeric(cells[name].where(there), errors="coerce").astype(np.float64)
+        bad = np.asarray(there & ~np.isfinite(found[name]))
+        if bad.any():
+            at = int(np.argmax(bad))
+            more = int(bad.sum()) - 1
+            others = f", and {more:,} more cell{'s' if more > 1 else ''} like it" if more else ""
+            raise ValueError(
+                f"column {name} of {path} has {cells[name].iloc[at]!r} in line {at + 2}{others}: write a finite "
+                "number, or leave the cell empty if its value is missing"
+            )
+    return pd.DataFrame(found, index=cells.index)
+
+
+def _read_csv(path: str | os.PathLike[str], as_text: bool = False) -> tuple[pd.DataFrame, list[str]]:
+    """The table, a row or more, and which columns had no name."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        table, unnamed = _parsed(path, as_text)
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path} is empty") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a text file in UTF-8; write the table as CSV") from None
+    except pd.errors.ParserWarning:
+        raise ValueError(f"the rows of {path} have more fields than its header") from None
+    except pd.errors.ParserError as error:
+        raise ValueError(f"{path} is no CSV table: {error}") from None
+    if not len(table):
+        raise ValueError(f"{path} has a header and no rows")
+    return table, unnamed
+
+
+def _parsed(path: str | os.PathLike[str], as_text: bool) -> tuple[pd.DataFrame, list[str]]:
     """The table as it is, and which columns had no name. Two of one name are refused, not renamed."""
     first = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, skipinitialspace=True)
     names = [str(name).strip() for name in first.iloc[0]]
@@ -63,11 +97,12 @@ def _read_csv(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, list[str]]:
         raise ValueError(f"{path} begins with numbers ({', '.join(names[:4])}, …), not with names: add a header line")
     unnamed = [f"column {k}" for k, name in enumerate(names, 1) if not name]
     names = [name or f"column {k}" for k, name in enumerate(names, 1)]
+    options: dict[str, Any] = dict(header=0, names=names, index_col=False, skipinitialspace=True, low_memory=False)
+    if as_text:  # an empty line is a row, of one missing cell, where there is one column
+        options |= dict(dtype=str, keep_default_na=False, skip_blank_lines=len(names) > 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header loses values
-        return pd.read_csv(
-            path, header=0, names=names, index_col=False, skipinitialspace=True, low_memory=False
-        ), unnamed
+        return pd.read_csv(path, **options), unnamed
 
 
 def _check_chosen(
@@ -112,12 +147,19 @@ def _is_fraction(word: str) -> bool:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file through a temporary one beside it, so that no half-written file is ever seen."""
+    """Write a text file; no half-written one is ever seen."""
+    with writing(path) as f:
+        f.write(text)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str], binary: bool = False) -> Iterator[IO[Any]]:
+    """A temporary file beside this path, open to write to; it takes its place once all has been written."""
     path = Path(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as f:
-            f.write(text)
+        with os.fdopen(handle, "wb") if binary else os.fdopen(handle, "w", encoding="utf-8", newline="") as f:
+            yield f
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -14,17 +14,21 @@ import numpy as np
 import pandas as pd
 from array_api_compat import is_array_api_obj
 
-from . import diagnostics, model_file, sampling, univariate
+from . import description, diagnostics, model_file, sampling, univariate
 from . import energy as _energy
-from .arrays import Array, namespace, on_device, one_blas_thread, transposed
+from .arrays import Array, namespace, on_device, one_blas_thread, to_host, transposed
 from .basis import MonomialBasis
+from .checks import count, distinct_names, finite_rows, generator, is_index, square, vector
+from .conditional import Conditional
 from .diagnostics import Integrability
+from .progress import Progress
+from .sampling import given
 from .sampling.gaussian import precision_matrix
 
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["PolynomialModel", "term_name"]
+__all__ = ["PolynomialModel"]
 
 Term = tuple[int, ...]
 Units = Literal["raw", "standardized"]
@@ -81,13 +85,13 @@ class PolynomialModel:
     def __post_init__(self) -> None:
         p = self.basis.n_variables
         put = lambda name, value: object.__setattr__(self, name, value)
-        put("theta", _vector(self.theta, len(self.basis), "theta"))
-        put("location", _vector(np.zeros(p) if self.location is None else self.location, p, "location"))
-        put("scale", _vector(np.ones(p) if self.scale is None else self.scale, p, "scale"))
-        put("names", _names(self.names, p))
+        put("theta", vector(self.theta, len(self.basis), "theta"))
+        put("location", vector(np.zeros(p) if self.location is None else self.location, p, "location"))
+        put("scale", vector(np.ones(p) if self.scale is None else self.scale, p, "scale"))
+        put("names", distinct_names(self.names, p))
         put("n_samples", None if self.n_samples is None else float(self.n_samples))
         put("settings", MappingProxyType(dict(self.settings)))
-        put("covariance", None if self.covariance is None else _square(self.covariance, len(self.basis)))
+        put("covariance", None if self.covariance is None else square(self.covariance, len(self.basis)))
         if np.any(self.scale <= 0):
             raise ValueError("scale must be positive")
         if np.any(self.location) and not self.basis.closed_under_translation:
@@ -108,14 +112,14 @@ class PolynomialModel:
         """A model with known parameters: index tuples to values, ``{(0, 0): 1.0, (0, 0, 1): 0.05}``."""
         if not theta:
             raise ValueError("theta is empty: give at least one term, such as {(0, 0): 1.0}")
-        odd = [term for term in theta if not isinstance(term, tuple) or not term or not all(map(_is_index, term))]
+        odd = [term for term in theta if not isinstance(term, tuple) or not term or not all(map(is_index, term))]
         if odd:
             raise ValueError(f"a term is a tuple of variable indices such as (0, 0, 1), not {odd[0]!r}")
         p = len(names) if names is not None else 1 + max(max(term) for term in theta)
         p = p if n_variables is None else n_variables
         basis = MonomialBasis(p, terms=theta)
         values = {tuple(sorted(term)): value for term, value in theta.items()}
-        return cls(basis, np.array([values[term] for term in basis.terms]), names=_names(names, p))
+        return cls(basis, np.array([values[term] for term in basis.terms]), names=distinct_names(names, p))
 
     def __repr__(self) -> str:
         shown = ", ".join(self.names[:4]) + (", …" if len(self.names) > 4 else "")
@@ -168,7 +172,7 @@ class PolynomialModel:
 
     def term_name(self, term: Term) -> str:
         """A term in words: (0, 0, 1) is ``x0^2*x1``."""
-        return term_name(term, self.names)
+        return description.term_name(term, self.names)
 
     def _parameters(self, units: Units) -> np.ndarray:
         if units == "standardized":
@@ -184,48 +188,15 @@ class PolynomialModel:
 
         In standardised variables, where terms of different degree can be compared.
         """
-        squares: dict[tuple[str, ...], float] = {}
-        for term, value in zip(self.basis.terms, self.theta.tolist(), strict=True):
-            variables = tuple(self.names[v] for v in sorted(set(term)))
-            if len(variables) > 1 and value != 0:
-                squares[variables] = squares.get(variables, 0.0) + value * value
-        return {variables: float(np.sqrt(square)) for variables, square in squares.items()}
+        return description.hyperedges(self.basis, self.theta, self.names)
 
     def graph(self) -> networkx.Graph:
         """Variables that share a term, as a networkx graph; "weight" as in `hyperedges`, over shared terms."""
-        import networkx
-
-        graph = networkx.Graph()
-        graph.add_nodes_from(self.names)
-        for variables, weight in self.hyperedges().items():
-            for k, a in enumerate(variables):
-                for b in variables[k + 1 :]:
-                    before = graph.edges[a, b]["weight"] if graph.has_edge(a, b) else 0.0
-                    graph.add_edge(a, b, weight=float(np.hypot(before, weight)))
-        return graph
+        return description.graph(self.names, self.hyperedges())
 
     def summary(self, n_terms: int = 10) -> str:
         """What the model says, in a few lines to read."""
-        learned = "" if self.n_samples is None else f", learned from {self.n_samples:,.10g} samples"
-        order = np.argsort(-np.abs(np.where(self.basis.orders > 1, self.theta, 0.0)))[:n_terms]
-        order = order[(self.basis.orders[order] > 1) & (self.theta[order] != 0)]
-        raw = self._parameters("raw")
-        names = [self.term_name(self.basis.terms[k]) for k in order]
-        width = max(map(len, names), default=0)
-        lines = [f"{self!r}{learned}"]
-        if self.settings:
-            lines.append("settings: " + ", ".join(f"{k}={v}" for k, v in self.settings.items() if k != "notes"))
-        if len(order):
-            lines.append(f"strongest interactions, by standardised size (of {np.sum(self.basis.orders > 1)}):")
-            own, its = self.stderr("standardized"), self.stderr("raw")
-            lines += [
-                f"  {name:<{width}}  standardised {_with_error(self.theta[k], own[k])}, "
-                f"in the units of the data {_with_error(raw[k], its[k])}"
-                for name, k in zip(names, order, strict=True)
-            ]
-        else:
-            lines.append("no variables interact")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.settings.get("notes", []))])
+        return description.summary(self, n_terms)
 
     # functions of x
 
@@ -277,18 +248,94 @@ class PolynomialModel:
 
     # the density itself
 
-    def sample(self, n: int, rng: int | np.random.Generator | None = None, *, n_jobs: int | None = None) -> np.ndarray:
-        """n independent samples, shape (n, p): exact.
+    def sample(
+        self,
+        n: int,
+        rng: int | np.random.Generator | None = None,
+        *,
+        method: Literal["auto", "exact", "gibbs", "hmc", "tempering"] = "auto",
+        start: Any = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        return_inferencedata: bool = False,
+    ) -> Any:
+        """n samples, shape (n, p), an array whose `info` tells how they were made (`isodus.sampling.SamplingInfo`).
 
-        Gaussian models of any size, and others whose interacting variables form a tree or nearly (see
-        `isodus.sampling`). The first call finds the grid on which the density is summed; the model remembers it.
-        The same `rng` gives the same samples, whatever `n_jobs`: processes, as everywhere in joblib; -1 is one a core.
-        They pay from some ten million values.
+        Parameters
+        ----------
+        n : int
+            How many samples.
+        rng : int or numpy.random.Generator, optional
+            The same gives the same samples, whatever `n_jobs`. (Where "auto" has to choose between two kinds of chains
+            it goes by their speed, once for a model.)
+        method : {"auto", "exact", "gibbs", "hmc", "tempering"}
+            "exact": independent samples of Gaussian models of any size, and of others whose interacting variables
+            form a tree or nearly (see `isodus.sampling`). "gibbs" and "hmc": Markov chains, by draws of one variable
+            given the others or by Hamiltonian trajectories; "tempering": such chains at several temperatures that
+            trade places, for separated modes. "auto": exact where it can be had; elsewhere the chains that give most
+            effective samples a second, tempered if they do not mix. Chains that have not mixed say so in a warning.
+        start : array or DataFrame of shape (any, p), optional
+            Samples for chains to start from, such as the data; by default they start from far apart.
+        n_jobs : int, optional
+            Processes, as everywhere in joblib; -1 is one a core. They pay from some ten million values.
+        progress : bool, optional
+            A progress bar; by default on a terminal, after a second. Ctrl-C ends it with the samples there are.
+        return_inferencedata : bool
+            All draws of all chains as ArviZ wants them, instead of an array.
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ValueError(f"n must be a positive integer, not {n!r}")
-        rng = _generator(rng)
-        return sampling.draw(self._groups, int(n), rng, self.location, self.scale, n_jobs)
+        n, rng = count(n, "n"), generator(rng)
+        sampling.check_method(method)
+        begin = None if start is None else self._standardised(start, "start").T
+        with Progress(progress) as bar:
+            options: dict[str, Any] = dict(method=method, start=begin, n_jobs=n_jobs, progress=bar, chosen=self._chosen)
+            X, info = sampling.sample(self._groups, self.names, n, rng, self.location, self.scale, **options)
+        info.warn(n, method)
+        if return_inferencedata:
+            return sampling.to_arviz(X, self.names, {"method": info.method, "model": repr(self)})
+        return sampling.Draws(X.swapaxes(0, 1).reshape(-1, X.shape[2])[:n], info)
+
+    def impute(
+        self,
+        X: Any,
+        n_draws: int | None = None,
+        rng: int | np.random.Generator | None = None,
+        *,
+        progress: bool | None = None,
+    ) -> Any:
+        """X with its missing cells (NaN) drawn from their distribution given the others of the row; a frame as a frame.
+
+        With `n_draws`, that many independent completions, shape (n_draws, n, p). Cells that do not interact with one
+        another are drawn exactly, others by Gibbs sweeps from many starts; where those do not agree, a warning says so.
+        """
+        Y = self._standardised(X, "X", missing=True)
+        self._require_density()
+        many = 1 if n_draws is None else count(n_draws, "n_draws")
+        with Progress(progress) as bar, one_blas_thread():
+            found = given.fill(self.basis, self.theta, self.names, Y.T.copy(), many, generator(rng), bar)
+        given.warn(found, self.names)
+        there = self._samples(X)
+        Z = np.where(np.isnan(there), found.values.swapaxes(1, 2) * self.scale + self.location, there)
+        if n_draws is None and isinstance(X, pd.DataFrame):
+            return pd.DataFrame(Z[0], X.index, self.names)
+        return Z[0] if n_draws is None else Z
+
+    def conditional(self, i: int | str, X: Any) -> Conditional:
+        """The distribution of one variable, by index or name, given the others, a row of X each; see `Conditional`.
+
+        The column of the variable itself is not looked at.
+        """
+        if isinstance(i, str):
+            if i not in self.names:
+                raise ValueError(f"the model has no variable {i!r}; it has {', '.join(self.names[:8])}")
+            i = self.names.index(i)
+        i = range(self.basis.n_variables)[i]
+        others = tuple(name for k, name in enumerate(self.names) if k != i)
+        rows = np.array(self._samples(X), dtype=np.float64)
+        if rows.ndim == 2 and rows.shape[1] == len(self.names):
+            rows[:, i] = self.location[i]
+        finite_rows(rows, self.names, "X")
+        a = self.conditional_coefficients(i, rows).T
+        return Conditional(self.names[i], a, self.location[i], self.scale[i], others)
 
     def log_partition(
         self, *, return_error: bool = False, rng: int | np.random.Generator | None = 0
@@ -320,7 +367,7 @@ class PolynomialModel:
         except sampling.NotExactError:
             seed, known = rng if isinstance(rng, int) else None, self._estimates
             if seed is None or seed not in known:
-                value, error = sampling.estimate_log_partition(self.basis, self.theta, self.names, _generator(rng))
+                value, error = sampling.estimate_log_partition(self._groups, self.names, generator(rng))
                 known[seed] = value + volume, error
             return known[seed]
 
@@ -329,12 +376,29 @@ class PolynomialModel:
         return {}
 
     @cached_property
+    def _chosen(self) -> dict[int, str]:
+        """Which chains were found quickest, by the first variable of their group: a seed goes on giving the same."""
+        return {}
+
+    @cached_property
     def _groups(self) -> list[sampling.Group]:
-        """What exact sampling needs, if the density exists."""
-        verdict = self.integrability()
-        if verdict.status == "not integrable":
-            raise ValueError(f"the model is no probability distribution: {verdict.reason}")
+        """What sampling and normalisation need, if the density exists."""
+        self._require_density()
         return sampling.prepare(self.basis, self.theta, self.names)
+
+    def _require_density(self) -> None:
+        if self._verdict.status == "not integrable":
+            raise ValueError(f"the model is no probability distribution: {self._verdict.reason}")
+
+    @cached_property
+    def _verdict(self) -> Integrability:
+        return self.integrability()
+
+    def _standardised(self, X: Any, name: str, missing: bool = False) -> np.ndarray:
+        """X, checked, as (n, p) in y on the host; missing: whether NaN is allowed."""
+        rows = to_host(self._samples(X)).astype(np.float64, copy=False)
+        finite_rows(rows, self.names, name, missing)
+        return (rows - self.location) / self.scale
 
     def _samples(self, X: Any) -> Array:
         """X as a floating array with a column a variable; the columns of a frame by name."""
@@ -384,54 +448,3 @@ class PolynomialModel:
             return cls(**fields)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
-
-
-def term_name(term: Term, names: Sequence[str]) -> str:
-    """A term in words: (0, 0, 1) is ``x0^2*x1``."""
-    powers = {v: term.count(v) for v in sorted(set(term))}
-    return "*".join(names[v] + (f"^{power}" if power > 1 else "") for v, power in powers.items())
-
-
-def _with_error(value: float, stderr: float) -> str:
-    return f"{value:+.4g}" if np.isnan(stderr) else f"{value:+.4g} ± {stderr:.2g}"
-
-
-def _generator(rng: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"rng must be what numpy.random.default_rng takes, a seed or a Generator: {error}") from None
-
-
-def _is_index(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 0
-
-
-def _vector(values: Iterable[float], length: int, name: str) -> np.ndarray:
-    array = np.array(values, dtype=np.float64)
-    if array.shape != (length,):
-        raise ValueError(f"{name} has shape {array.shape}, it should have {length} values")
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} holds a value that is not finite, at position {np.argmin(np.isfinite(array))}")
-    array.flags.writeable = False
-    return array
-
-
-def _square(values: Any, length: int) -> np.ndarray:
-    array = np.array(values, dtype=np.float64)
-    if array.shape != (length, length):
-        raise ValueError(f"covariance has shape {array.shape}, it should have ({length}, {length})")
-    array.flags.writeable = False
-    return array
-
-
-def _names(names: Sequence[str] | None, p: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"x{i}" for i in range(p))
-    names = tuple(map(str, names))
-    if len(names) != p:
-        raise ValueError(f"{len(names)} names for {p} variables: {', '.join(names[:8])}")
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < p else []
-    if twice:
-        raise ValueError(f"names must differ; more than one variable is called {', '.join(twice)}")
-    return names

@@ -175,10 +175,10 @@ class PolynomialEstimator(BaseEstimator):
         weight, _ = check_weight(sample_weight, values[:, None])
         return float(np.average(values, weights=weight))
 
-    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> np.ndarray:
-        """n new samples from the learned model, as `PolynomialModel.sample`."""
+    def sample(self, n: int, rng: int | np.random.Generator | None = None, **options: Any) -> Any:
+        """n new samples from the learned model, with the options of `PolynomialModel.sample`."""
         check_is_fitted(self, "model_")
-        return self.model_.sample(n, rng)
+        return self.model_.sample(n, rng, **options)
 
     @property
     def precision_(self) -> np.ndarray:

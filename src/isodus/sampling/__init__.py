@@ -1,10 +1,11 @@
-"""New samples from an energy, and its normalisation: exact, group by group of interacting variables.
+"""New samples from an energy, and its normalisation, group by group of interacting variables: exact, or by chains.
 
 A group with terms up to degree 2 is a Gaussian. Any other is summed over on a grid (`grid`, `tree`); samples are drawn
 on its nodes and then once more from their exact conditionals (`sweep`). On the nodes a sum over one variable has the
 value of the integral, so a draw of x_i given grid values of the others has the density that it should have, and so,
 one after the other, have all. What is left are the errors of sums over the grid: biases below 1e-5 standard deviations
 (computed, for moments up to the fourth, in tests/test_sampling.py), where a million samples have errors of 1e-3.
+Groups too large for that are sampled by Markov chains (`chains`, `kernels`, `tempering`, `convergence`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -25,19 +26,28 @@ from scipy.sparse.csgraph import connected_components
 from .. import univariate
 from ..arrays import one_blas_thread
 from ..basis import MonomialBasis
-from . import annealing, gaussian, grid, tree
+from ..progress import Progress
+from . import annealing, chains, gaussian, grid, tree
+from .chains import METHODS
+from .draws import Draws, SamplingInfo, to_arviz
 from .grid import Grid
 from .sweep import NotExactError, redraw
 
 __all__ = [
+    "METHODS",
+    "Draws",
     "Group",
     "NotExactError",
+    "SamplingInfo",
+    "check_method",
     "components",
     "draw",
     "estimate_log_partition",
     "log_partition",
     "prepare",
     "restrict",
+    "sample",
+    "to_arviz",
 ]
 
 _CELLS = 1 << 17  # of samples and nodes at a time, few enough to stay in cache
@@ -46,12 +56,13 @@ _LONG = 2000  # nodes of a single variable from which its quantiles are quicker
 
 
 class Group(NamedTuple):
-    """Interacting variables, their energy, and, unless it is quadratic, how it is summed over."""
+    """Interacting variables, their energy, and, unless it is quadratic, how it is summed over or why it cannot be."""
 
     variables: np.ndarray
     basis: MonomialBasis
     theta: np.ndarray
     grid: Grid | None = None
+    why: str = ""  # there is no exact way
 
 
 def components(basis: MonomialBasis, theta: np.ndarray) -> list[np.ndarray]:
@@ -76,43 +87,117 @@ def restrict(basis: MonomialBasis, theta: np.ndarray, variables: np.ndarray) -> 
 
 
 def prepare(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> list[Group]:
-    """What exact sampling and normalisation need of an energy; NotExactError where it would be too large."""
-    with one_blas_thread():
-        return [_summed(group, names) for group in _split(basis, theta, names)]
-
-
-def _split(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> list[Group]:
+    """Groups of interacting variables, each with what exact sampling and normalisation need or why there is none."""
     unused = sorted(set(range(basis.n_variables)) - set(basis.factors[theta != 0].ravel().tolist()))
     if unused:
         raise ValueError(f"no term contains {names[unused[0]]}: its density is flat and does not exist")
-    return [Group(variables, *restrict(basis, theta, variables)) for variables in components(basis, theta)]
-
-
-def _summed(group: Group, names: Sequence[str]) -> Group:
-    if group.basis.degree <= 2:
-        return group
-    return group._replace(grid=grid.find(group.basis, group.theta, [names[v] for v in group.variables]))
+    groups = []
+    with one_blas_thread():
+        for variables in components(basis, theta):
+            group = Group(variables, *restrict(basis, theta, variables))
+            if group.basis.degree > 2:
+                try:
+                    found = grid.find(group.basis, group.theta, [names[v] for v in variables])
+                    group = group._replace(grid=found)
+                except NotExactError as error:
+                    group = group._replace(why=str(error))
+            groups.append(group)
+    return groups
 
 
 def log_partition(groups: Sequence[Group]) -> float:
     """log ∫ exp(−E(x)) dx; the error is about 1e-7 times the root of the number of variables."""
+    _check_exact(groups)
     return sum(gaussian.log_z(g.basis, g.theta) if g.grid is None else g.grid.log_z for g in groups)
 
 
+def _check_exact(groups: Sequence[Group]) -> None:
+    for group in groups:
+        if group.why:
+            raise NotExactError(group.why)
+
+
 def estimate_log_partition(
-    basis: MonomialBasis, theta: np.ndarray, names: Sequence[str], rng: np.random.Generator
+    groups: Sequence[Group], names: Sequence[str], rng: np.random.Generator
 ) -> tuple[float, float]:
     """log ∫ exp(−E(x)) dx and its standard error: groups that have no exact sum by annealed importance sampling."""
     total, variance = 0.0, 0.0
     with one_blas_thread():
-        for group in _split(basis, theta, names):
-            try:
-                total += log_partition([_summed(group, names)])
-            except NotExactError:
-                called = [names[v] for v in group.variables]
-                value, error = annealing.log_partition(group.basis, group.theta, called, rng)
-                total, variance = total + value, variance + error**2
+        for group in groups:
+            if not group.why:
+                total += log_partition([group])
+                continue
+            called = [names[v] for v in group.variables]
+            value, error = annealing.log_partition(group.basis, group.theta, called, rng)
+            total, variance = total + value, variance + error**2
     return total, float(np.sqrt(variance))
+
+
+def check_method(method: str) -> None:
+    """Whether there is such a one."""
+    known = ("auto", "exact", *METHODS)
+    if method not in known:
+        raise ValueError(f"there is no method {method!r}; there are {', '.join(map(repr, known))}")
+
+
+def sample(
+    groups: Sequence[Group],
+    names: Sequence[str],
+    n: int,
+    rng: np.random.Generator,
+    location: np.ndarray,
+    scale: np.ndarray,
+    *,
+    method: str = "auto",
+    start: np.ndarray | None = None,
+    n_jobs: int | None = None,
+    progress: Progress,
+    chosen: dict[int, str],
+) -> tuple[np.ndarray, SamplingInfo]:
+    """Samples of location + scale·y, shape (chains, draws, p), y of density ∝ exp(−E): exact ones are one chain.
+
+    At least n; fewer if they were interrupted. method: "auto", "exact" or one of `chains.METHODS`; start: (p, any
+    number), where chains begin; chosen: kinds of chains that were found quickest before, by the first variable of their
+    group, and to be added to.
+    """
+    by_chains = [group for group in groups if method in METHODS or (method == "auto" and group.why)]
+    exact = [] if method in METHODS else [group for group in groups if method == "exact" or not group.why]
+    _check_exact(exact)
+    if not by_chains:
+        X = draw(exact, n, rng, location, scale, n_jobs, progress)
+        ones = np.ones(len(names))
+        info = SamplingInfo("exact", names, ones, ones * len(X), ones * len(X), len(X), complete=len(X) == n)
+        return X[None, :, :], info
+
+    runs = []
+    for group in by_chains:
+        called, own = [names[v] for v in group.variables], None if start is None else start[group.variables]
+        options: dict[str, Any] = dict(method=method, start=own, n_jobs=n_jobs, progress=progress)
+        prefer = chosen.get(int(group.variables[0]))
+        runs.append(chains.run(group.basis, group.theta, called, n, rng, prefer=prefer, **options))
+        chosen[int(group.variables[0])] = runs[-1].kind
+    many, draws = runs[0].draws.shape[0], min(found.draws.shape[1] for found in runs)
+    X, total = np.empty((many, draws, len(names))), many * draws
+    r_hat, ess, tail_ess = np.ones(len(names)), np.full(len(names), float(total)), np.full(len(names), float(total))
+    for group, found in zip(by_chains, runs, strict=True):
+        v = group.variables
+        X[:, :, v] = location[v] + scale[v] * found.draws[:, :draws]
+        r_hat[v], ess[v], tail_ess[v] = found.r_hat[:-1], found.ess[:-1], found.tail_ess[:-1]
+    if exact:
+        v = np.concatenate([group.variables for group in exact])
+        X[:, :, v] = draw(exact, total, rng, location, scale, n_jobs, progress)[:, v].reshape(many, draws, -1)
+    info = SamplingInfo(
+        "; ".join(found.method for found in runs) + ("; others exact" if exact else ""),
+        names,
+        r_hat,
+        ess,
+        tail_ess,
+        total,
+        all(found.mixed for found in runs),
+        all(found.complete for found in runs),
+        [found.details([names[v] for v in group.variables]) for group, found in zip(by_chains, runs, strict=True)],
+    )
+    return X, info
 
 
 def draw(
@@ -121,22 +206,32 @@ def draw(
     rng: np.random.Generator,
     location: np.ndarray,
     scale: np.ndarray,
-    n_jobs: int | None = None,
+    n_jobs: int | None,
+    progress: Progress,
 ) -> np.ndarray:
-    """n independent samples of location + scale·y, shape (n, p), y of density ∝ exp(−E)."""
-    shape = n, sum(len(group.variables) for group in groups)
-    with one_blas_thread(), _shared(shape, effective_n_jobs(n_jobs)) as out:
+    """n independent samples of location + scale·y, shape (n, p): exact; fewer if the last group was interrupted.
+
+    Columns of variables that are in no group are left as they come.
+    """
+    done = n
+    with one_blas_thread(), _shared((n, len(location)), effective_n_jobs(n_jobs)) as out:
         for group in groups:
-            to = slice(None) if len(groups) == 1 else group.variables
+            to = slice(None) if len(group.variables) == len(location) else group.variables
             units = location[group.variables, None], scale[group.variables, None]
             if group.grid is None:
                 _put(out, slice(0, n), to, units, gaussian.draw(group.basis, group.theta, n, rng))
-            else:
-                jobs = (
-                    delayed(_part)(group.grid, out, rows, to, units, seed) for rows, seed in _jobs(group.grid, n, rng)
-                )
-                Parallel(n_jobs=n_jobs)(jobs)
-        return np.array(out) if isinstance(out, np.memmap) else out
+                continue
+            jobs = _jobs(group.grid, n, rng)
+            calls = (delayed(_part)(group.grid, out, rows, to, units, seed) for rows, seed in jobs)
+            done = 0
+            try:
+                for rows in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
+                    done = rows.stop
+                    progress("drawing on a grid", done, n)
+            except KeyboardInterrupt:
+                if not done or group is not groups[-1]:
+                    raise
+        return np.array(out[:done]) if isinstance(out, np.memmap) else out[:done]
 
 
 @contextmanager
@@ -167,13 +262,14 @@ def _part(
     to: slice | np.ndarray,
     units: tuple[np.ndarray, np.ndarray],
     seed: np.random.SeedSequence,
-) -> None:
-    """Samples of one group, into some rows: on the nodes, then from their exact conditionals."""
+) -> slice:
+    """Samples of one group, into some rows, which come back: on the nodes, then from their exact conditionals."""
     rng, nodes, n = np.random.default_rng(seed), found.nodes, rows.stop - rows.start
     longest = max(map(len, nodes))
     if len(nodes) == 1 and longest > _LONG:
         a = np.repeat(found.conditionals.coefficients(0, np.zeros((1, 1))), n, axis=1)
-        return _put(out, rows, to, units, univariate.draw(a, rng)[None, :])
+        _put(out, rows, to, units, univariate.draw(a, rng)[None, :])
+        return rows
     with one_blas_thread():
         at = tree.draw(found.steps, nodes, found.messages, n, rng)
         step = int(np.clip(_CELLS // longest, 64, 4096))
@@ -182,7 +278,7 @@ def _part(
             redraw(found.conditionals, nodes, Y, rng)
             start = rows.start + first
             _put(out, slice(start, start + Y.shape[1]), to, units, Y)
-    return None
+    return rows
 
 
 def _put(

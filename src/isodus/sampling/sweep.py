@@ -17,7 +17,18 @@ from .. import energy as _energy
 from .. import univariate
 from ..basis import MonomialBasis
 
-__all__ = ["Conditionals", "NotExactError", "chains", "redraw", "sweep"]
+__all__ = [
+    "Conditionals",
+    "NotExactError",
+    "about",
+    "chains",
+    "choose",
+    "colours",
+    "precision",
+    "redraw",
+    "sizes",
+    "sweep",
+]
 
 
 _SMALL = 100.0  # terms of an energy that single precision tells to 1e-5
@@ -32,7 +43,7 @@ class Conditionals:
     """P(x_i | rest) ∝ exp(−Σ_l a_l x_i^l) of every variable, from the terms that it is in alone."""
 
     def __init__(self, basis: MonomialBasis, theta: np.ndarray) -> None:
-        self.degree, self._theta, self._factors = basis.degree, theta, basis.factors
+        self.degree, self._basis, self._theta = basis.degree, basis, theta
         self.near: list[np.ndarray] = []  # variables that share a term with each, itself among them
         self._parts = []
         for i in range(basis.n_variables):
@@ -51,31 +62,50 @@ class Conditionals:
             rows = slice(near[0], near[-1] + 1) if together else near
             self._parts.append((part, _energy.scatter(part, node, local, theta), rows))
 
+    def colours(self) -> list[list[int]]:
+        """Variables of one colour share no term."""
+        return colours(self._basis, self._theta)
+
+    def sizes(self, nodes: Sequence[np.ndarray]) -> np.ndarray:
+        """A bound, (p,), on the sum of the terms of each variable, each taken positive, at the nodes."""
+        return sizes(self._basis, self._theta, np.array([np.abs(g).max() for g in nodes]))
+
     def coefficients(self, i: int, X: np.ndarray) -> np.ndarray:
         """a, (s, n), at samples X, (p, n)."""
         part, C, rows = self._parts[i]
         return _energy.conditional_coefficients(C, _energy.cofactor_matrix(part, X[rows]))[:, 0, :]
 
-    def sizes(self, nodes: Sequence[np.ndarray]) -> np.ndarray:
-        """A bound, (p,), on the sum of the terms of each variable, each taken positive, at the nodes."""
-        far = np.append([np.abs(g).max() for g in nodes], 1.0)
-        terms = np.abs(self._theta) * far[self._factors].prod(axis=1)
-        inside = self._factors >= 0
-        changes = self._factors[:, 1:] != self._factors[:, :-1]
-        new = inside & np.insert(changes, 0, True, axis=1)  # a variable counts once in a term, however high its power
-        return np.bincount(self._factors[new], np.repeat(terms, new.sum(axis=1)), len(nodes))
 
-    def colours(self) -> list[list[int]]:
-        """Variables of one colour share no term."""
-        colour: dict[int, int] = {}
-        groups: list[list[int]] = []
-        for i, near in enumerate(self.near):
-            taken = {colour[v] for v in near.tolist() if v in colour}
-            colour[i] = next(c for c in range(len(groups) + 1) if c not in taken)
-            if colour[i] == len(groups):
-                groups.append([])
-            groups[colour[i]].append(i)
-        return groups
+def sizes(basis: MonomialBasis, theta: np.ndarray, far: np.ndarray) -> np.ndarray:
+    """A bound, (p,), on the sum of the terms of each variable, each taken positive, where |x| ≤ far, (p,)."""
+    terms = np.abs(theta) * np.append(far, 1.0)[basis.factors].prod(axis=1)
+    new = _distinct(basis)
+    return np.bincount(basis.factors[new], np.repeat(terms, new.sum(axis=1)), len(far))
+
+
+def colours(basis: MonomialBasis, theta: np.ndarray) -> list[list[int]]:
+    """Variables of one colour share no term."""
+    near: list[set[int]] = [set() for _ in range(basis.n_variables)]
+    linked = (theta != 0) & (basis.orders > 1)
+    for row, new in zip(basis.factors[linked], _distinct(basis)[linked], strict=True):
+        together = row[new].tolist()
+        for i in together:
+            near[i].update(together)
+    colour: dict[int, int] = {}
+    groups: list[list[int]] = []
+    for i, others in enumerate(near):
+        taken = {colour[v] for v in others if v in colour}
+        colour[i] = next(c for c in range(len(groups) + 1) if c not in taken)
+        if colour[i] == len(groups):
+            groups.append([])
+        groups[colour[i]].append(i)
+    return groups
+
+
+def _distinct(basis: MonomialBasis) -> np.ndarray:
+    """Where the factors of a term name a variable for the first time: it counts once, however high its power."""
+    changes = basis.factors[:, 1:] != basis.factors[:, :-1]
+    return (basis.factors >= 0) & np.insert(changes, 0, True, axis=1)
 
 
 @lru_cache(maxsize=4096)
@@ -147,26 +177,41 @@ def redraw(conditionals: Conditionals, nodes: Sequence[np.ndarray], X: np.ndarra
     Weights are in single precision where the terms of q are small enough for it: their errors, 1e-5 at most, change
     sign from one δ to the next.
     """
-    n, sizes = X.shape[1], conditionals.sizes(nodes)
+    n, bounds = X.shape[1], conditionals.sizes(nodes)
     room = np.empty((max(map(len, nodes)), n))
     for i, g in enumerate(nodes):
-        u, v = rng.random(n, np.float32), rng.random(n)
+        u = rng.random((n,), np.float32)
+        v = rng.random(n)
         delta = (v - 0.5) * (g[1] - g[0])
-        a = conditionals.coefficients(i, X)
-        kind = np.float32 if sizes[i] < _SMALL else np.float64
-        q = _about(a.astype(kind, copy=False), X[i].astype(kind), delta.astype(kind))
-        weights = room.view(kind).ravel()[: len(g) * n].reshape(len(g), n)
-        np.matmul(np.vander(g, len(q), increasing=True).astype(kind), q, out=weights)
-        np.minimum(weights, _HIGH, out=weights)
-        np.exp(weights, out=weights)
-        for k in range(1, len(g)):
-            weights[k] += weights[k - 1]
-        below = (weights < u * weights[-1]).view(np.uint8)
-        X[i] = g[below.sum(axis=0, dtype=np.min_scalar_type(len(g)))]
+        kind = precision(bounds[i])
+        q = about(conditionals.coefficients(i, X).astype(kind, copy=False), X[i].astype(kind), delta.astype(kind))
+        at, _ = choose(np.vander(g, len(q), increasing=True).astype(kind), q, u, room)
+        X[i] = g[at]
         X[i] += delta
 
 
-def _about(a: np.ndarray, x: np.ndarray, delta: np.ndarray) -> np.ndarray:
+def precision(bound: float) -> type[np.floating]:
+    """In what to weigh nodes, by a bound on the terms of their energies."""
+    return np.float32 if bound < _SMALL else np.float64
+
+
+def choose(V: np.ndarray, q: np.ndarray, u: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of K nodes the one where the sum of exp(V q) passes the share u of it all, a column of q; and the running sums.
+
+    V: (K, s + 1), powers of the nodes; q: (s + 1, n); room: at least K·n numbers, to be overwritten.
+    """
+    K, n = len(V), q.shape[1]
+    weights = room.reshape(-1).view(q.dtype)[: K * n].reshape(K, n)
+    np.matmul(V, q, out=weights)
+    np.minimum(weights, _HIGH, out=weights)
+    np.exp(weights, out=weights)
+    for k in range(1, K):
+        weights[k] += weights[k - 1]
+    below = (weights < u * weights[-1]).view(np.uint8)
+    return below.sum(axis=0, dtype=np.min_scalar_type(K)), weights
+
+
+def about(a: np.ndarray, x: np.ndarray, delta: np.ndarray) -> np.ndarray:
     """Coefficients of −q(· + δ) + q(x), of powers 0 to s: a sample's own energy is zero, so that none overflows."""
     c = np.empty((len(a) + 1, a.shape[1]), a.dtype)
     np.negative(a, out=c[1:])

@@ -1,0 +1,76 @@
+"""What constructors and methods ask of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["count", "distinct_names", "finite_rows", "generator", "is_index", "square", "vector"]
+
+
+def count(n: Any, name: str) -> int:
+    """A whole number of at least one."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ValueError(f"{name} must be a positive integer, not {n!r}")
+    return int(n)
+
+
+def generator(rng: Any) -> np.random.Generator:
+    """A random generator, of a seed or as it is."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"rng must be what numpy.random.default_rng takes, a seed or a Generator: {error}") from None
+
+
+def is_index(value: Any) -> bool:
+    """Whether it can be a position in a list."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 0
+
+
+def vector(values: Iterable[float], length: int, name: str) -> np.ndarray:
+    """A copy, finite, of this length, that cannot be written to."""
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (length,):
+        raise ValueError(f"{name} has shape {array.shape}, it should have {length} values")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} holds a value that is not finite, at position {np.argmin(np.isfinite(array))}")
+    array.flags.writeable = False
+    return array
+
+
+def square(values: Any, length: int) -> np.ndarray:
+    """A copy of a covariance, of this size, that cannot be written to."""
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (length, length):
+        raise ValueError(f"covariance has shape {array.shape}, it should have ({length}, {length})")
+    array.flags.writeable = False
+    return array
+
+
+def distinct_names(names: Sequence[str] | None, p: int) -> tuple[str, ...]:
+    """The names of p variables, all different; x0, x1, … by default."""
+    if names is None:
+        return tuple(f"x{i}" for i in range(p))
+    names = tuple(map(str, names))
+    if len(names) != p:
+        raise ValueError(f"{len(names)} names for {p} variables: {', '.join(names[:8])}")
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < p else []
+    if twice:
+        raise ValueError(f"names must differ; more than one variable is called {', '.join(twice)}")
+    return names
+
+
+def finite_rows(rows: np.ndarray, names: Sequence[str], what: str, missing: bool = False) -> None:
+    """At least a row, a column a variable, finite; missing: or NaN."""
+    if rows.ndim != 2 or rows.shape[1] != len(names) or not len(rows):
+        raise ValueError(f"{what} has shape {rows.shape}; it should have a row or more and {len(names)} columns")
+    bad = np.isinf(rows) if missing else ~np.isfinite(rows)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"{what} holds {rows[row, column]} in row {row}, column {names[column]}"
+            + ("" if missing else "; values that are given must be finite numbers")
+        )

@@ -1,0 +1,76 @@
+"""A model in words: names of its terms, who interacts with whom, a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .basis import MonomialBasis
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = ["graph", "hyperedges", "summary", "term_name"]
+
+Term = tuple[int, ...]
+
+
+def term_name(term: Term, names: Sequence[str]) -> str:
+    """A term in words: (0, 0, 1) is ``x0^2*x1``."""
+    powers = {v: term.count(v) for v in sorted(set(term))}
+    return "*".join(names[v] + (f"^{power}" if power > 1 else "") for v, power in powers.items())
+
+
+def hyperedges(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> dict[tuple[str, ...], float]:
+    """Sets of interacting variables, with the root of the sum of squares of their terms' θ."""
+    squares: dict[tuple[str, ...], float] = {}
+    for term, value in zip(basis.terms, theta.tolist(), strict=True):
+        variables = tuple(names[v] for v in sorted(set(term)))
+        if len(variables) > 1 and value != 0:
+            squares[variables] = squares.get(variables, 0.0) + value * value
+    return {variables: float(np.sqrt(square)) for variables, square in squares.items()}
+
+
+def graph(names: Sequence[str], edges: Mapping[tuple[str, ...], float]) -> networkx.Graph:
+    """Variables that share a hyperedge; "weight": the root of the sum of squares of those."""
+    import networkx
+
+    made = networkx.Graph()
+    made.add_nodes_from(names)
+    for variables, weight in edges.items():
+        for k, a in enumerate(variables):
+            for b in variables[k + 1 :]:
+                before = made.edges[a, b]["weight"] if made.has_edge(a, b) else 0.0
+                made.add_edge(a, b, weight=float(np.hypot(before, weight)))
+    return made
+
+
+def summary(model: Any, n_terms: int) -> str:
+    """What a `PolynomialModel` says, with its strongest interactions."""
+    basis, theta = model.basis, model.theta
+    learned = "" if model.n_samples is None else f", learned from {model.n_samples:,.10g} samples"
+    order = np.argsort(-np.abs(np.where(basis.orders > 1, theta, 0.0)))[:n_terms]
+    order = order[(basis.orders[order] > 1) & (theta[order] != 0)]
+    raw = np.array(list(model.to_dict().values()))
+    names = [model.term_name(basis.terms[k]) for k in order]
+    width = max(map(len, names), default=0)
+    lines = [f"{model!r}{learned}"]
+    if model.settings:
+        lines.append("settings: " + ", ".join(f"{k}={v}" for k, v in model.settings.items() if k != "notes"))
+    if len(order):
+        lines.append(f"strongest interactions, by standardised size (of {np.sum(basis.orders > 1)}):")
+        own, its = model.stderr("standardized"), model.stderr("raw")
+        lines += [
+            f"  {name:<{width}}  standardised {_with_error(theta[k], own[k])}, "
+            f"in the units of the data {_with_error(raw[k], its[k])}"
+            for name, k in zip(names, order, strict=True)
+        ]
+    else:
+        lines.append("no variables interact")
+    return "\n".join([*lines, *(f"note: {note}" for note in model.settings.get("notes", []))])
+
+
+def _with_error(value: float, stderr: float) -> str:
+    return f"{value:+.4g}" if np.isnan(stderr) else f"{value:+.4g} ± {stderr:.2g}"

@@ -1,0 +1,305 @@
+"""Samples by Markov chains, where no exact sum is within reach: which steps, how many, and whether they sufficed.
+
+Several hundred chains start far apart. A pilot measures what Gibbs sweeps and Hamiltonian trajectories of several
+lengths give in effective samples a second, and takes the best. Then rounds follow: so many draws of every chain are
+kept, one every `thin` steps. Where they are not nearly independent, or the chains do not agree, `thin` grows by what
+was measured and the round was warm-up. Chains that still disagree are in modes that they do not leave: then their
+temperatures are made to differ (`tempering`).
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from ..arrays import one_blas_thread
+from ..basis import MonomialBasis
+from ..energy import energy
+from ..progress import Progress
+from . import convergence, sweep
+from .kernels import Gibbs, Hamiltonian
+from .tempering import Kernel, Ladder
+
+__all__ = ["METHODS", "Run", "run"]
+
+METHODS = ("gibbs", "hmc", "tempering")
+
+_STARTS, _EACH = 64, 8  # where chains start, and how many there
+_PART = 128  # chains of a job
+_SWEEPS = 20
+_DRAWS = 20  # of every chain, or more: fewer would not tell how they mix
+_MIXED = 1.01  # R-hat, and what a round must reach: this share of independent samples
+_SHARE = 0.5
+_LENGTHS = (4, 8, 16, 32)
+_ROUNDS = 12
+_THIN = {"auto": 32, "gibbs": 128, "hmc": 128, "tempering": 256}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What chains gave. draws: (chains, draws, p); r_hat, ess, tail_ess: (p + 1,), the energy last.
+
+    warm_up: steps before the first draw; seconds: of all that came before, and of the draws.
+    """
+
+    draws: np.ndarray
+    method: str
+    kind: str  # "gibbs" or "hmc"
+    warm_up: int
+    thin: int
+    r_hat: np.ndarray
+    ess: np.ndarray
+    tail_ess: np.ndarray
+    acceptance: float | None
+    swap_rates: np.ndarray | None
+    seconds: tuple[float, float]
+    complete: bool
+
+    @property
+    def mixed(self) -> bool:
+        """Whether chains agree, and have not hardly moved."""
+        return bool(np.max(self.r_hat) < _MIXED and np.min(self.ess) > self.draws.shape[0])
+
+    def details(self, variables: Sequence[str]) -> dict[str, Any]:
+        """In plain values, for `SamplingInfo`."""
+        return {
+            "method": self.method,
+            "variables": list(variables),
+            "chains": self.draws.shape[0],
+            "draws": self.draws.shape[1],
+            "thin": self.thin,
+            "warm_up": self.warm_up,
+            "seconds": self.seconds,
+            "acceptance": self.acceptance,
+            "swap_rates": None if self.swap_rates is None else self.swap_rates.tolist(),
+            "energy_r_hat": float(self.r_hat[-1]),
+            "energy_ess": float(self.ess[-1]),
+        }
+
+
+class _Plain:
+    """Chains that all have the same energy."""
+
+    swap_rates = None
+
+    def __init__(self, kernel: Kernel, X: np.ndarray) -> None:
+        self.kernels, self.X = [kernel], X
+
+    def step(self, rng: np.random.Generator, learn: bool = False) -> None:
+        self.kernels[0].step(self.X, rng, learn)
+
+
+Sampler = _Plain | Ladder
+
+
+def run(
+    basis: MonomialBasis,
+    theta: np.ndarray,
+    names: Sequence[str],
+    n: int,
+    rng: np.random.Generator,
+    *,
+    method: str = "auto",
+    prefer: str | None = None,
+    start: np.ndarray | None = None,
+    n_jobs: int | None = None,
+    progress: Progress,
+) -> Run:
+    """At least n samples of exp(−E). method: "auto" or one of METHODS; start: (p, any number), where to begin.
+
+    prefer: "gibbs" or "hmc", if the pilot is not to choose between them by their speed.
+    """
+    started = time.perf_counter()
+    with one_blas_thread():
+        progress("finding where the density is", 0, None)
+        groups = sweep.colours(basis, theta)
+        X = _begin(basis, theta, names, groups, rng, start)
+        progress("choosing how to step", 0, None)
+        make, kernel = _pilot(basis, theta, names, groups, X, rng, method if method in ("gibbs", "hmc") else prefer)
+        if method != "tempering":
+            found = _collect(_Plain(kernel, X), n, rng, basis, theta, _THIN[method], n_jobs, progress, started)
+            if found.mixed or not found.complete or method != "auto":
+                return found
+        progress("choosing temperatures", 0, None)
+        ladder = Ladder(basis, theta, X, make)
+        ladder.adapt(rng)
+        return _collect(ladder, n, rng, basis, theta, _THIN["tempering"], n_jobs, progress, started)
+
+
+def _begin(
+    basis: MonomialBasis,
+    theta: np.ndarray,
+    names: Sequence[str],
+    groups: Sequence[Sequence[int]],
+    rng: np.random.Generator,
+    start: np.ndarray | None,
+) -> np.ndarray:
+    """States, (p, chains), after a first warm-up; from samples, or from far apart and downhill."""
+    if start is None:
+        conditionals = sweep.Conditionals(basis, theta)
+        start = sweep.chains(basis, theta, conditionals, names, rng, _STARTS, _SWEEPS)
+    some = rng.permutation(start.shape[1]) if start.shape[1] > _STARTS else np.arange(_STARTS) % start.shape[1]
+    X = np.repeat(start[:, some[:_STARTS]], _EACH, axis=1)
+    gibbs = Gibbs(basis, theta, names, groups)
+    for k in range(_SWEEPS):
+        if k in (0, 2, 5, 10):
+            gibbs.tune(X)
+        gibbs.step(X, rng, learn=True)
+    return X
+
+
+def _pilot(
+    basis: MonomialBasis,
+    theta: np.ndarray,
+    names: Sequence[str],
+    groups: Sequence[Sequence[int]],
+    X: np.ndarray,
+    rng: np.random.Generator,
+    prefer: str | None,
+) -> tuple[Callable[[MonomialBasis, np.ndarray], Kernel], Kernel]:
+    """What makes kernels of the kind that gives most effective samples a second, and one of them."""
+
+    def by_gibbs(basis: MonomialBasis, theta: np.ndarray) -> Kernel:
+        return Gibbs(basis, theta, names, groups)
+
+    gibbs = by_gibbs(basis, theta)
+    gibbs.tune(X)
+    rate = _rate(gibbs, X, rng, 24)[0]
+    trial = Hamiltonian(basis, theta, _LENGTHS[0])
+    trial.tune(X)
+    for _ in range(40):
+        trial.step(X, rng, learn=True)
+    trial.settle()
+    best, most, fastest = trial, 0.0, 0.0
+    for length in _LENGTHS:  # times are taken as proportional to lengths, so that the clock does not choose among them
+        kernel = copy.copy(trial)
+        kernel.length = length
+        here, duration = _rate(kernel, X, rng, 12)
+        share = here * duration / (length + 1.5)
+        if share <= most:
+            break
+        best, most, fastest = kernel, share, here
+    if prefer == "gibbs" or (prefer is None and fastest <= rate):
+        return by_gibbs, gibbs
+    length = best.length
+    return lambda basis, theta: Hamiltonian(basis, theta, length), best
+
+
+def _rate(kernel: Kernel, X: np.ndarray, rng: np.random.Generator, steps: int) -> tuple[float, float]:
+    """Effective samples a second, of the variables that mix least, and seconds a step; X goes on."""
+    draws, seconds = [], []
+    for _ in range(steps):
+        started = time.perf_counter()
+        kernel.step(X, rng)
+        seconds.append(time.perf_counter() - started)
+        draws.append(X.T.copy())
+    tau = convergence.autocorrelation_time(np.stack(draws, axis=1))
+    return X.shape[1] / float(np.quantile(tau, 0.9)) / min(seconds), min(seconds)
+
+
+def _collect(
+    sampler: Sampler,
+    n: int,
+    rng: np.random.Generator,
+    basis: MonomialBasis,
+    theta: np.ndarray,
+    most: int,
+    n_jobs: int | None,
+    progress: Progress,
+    started: float,
+) -> Run:
+    """Rounds of draws, with more and more steps between them, until they are nearly independent and chains agree."""
+    chains = sampler.X.shape[1]
+    parts = [_part(sampler, slice(first, first + _PART)) for first in range(0, chains, _PART)]
+    draws, thin, warm_up = max(-(-n // chains), _DRAWS), 1, 0
+    for _ in range(_ROUNDS):
+        out, complete, begun = [], True, time.perf_counter()
+        try:
+            for block in _blocks(parts, draws, thin, rng, n_jobs):
+                out.append(block)
+                done = sum(block.shape[1] for block in out)
+                progress(f"{_called(sampler)}, a draw every {thin} steps", done, draws)
+        except KeyboardInterrupt:
+            if not out:
+                raise
+            complete = False
+        x, ended = np.concatenate(out, axis=1), time.perf_counter()
+        E = energy(basis, theta, x.reshape(-1, x.shape[2]).T).reshape(*x.shape[:2], 1)
+        watched = np.concatenate([x, E], axis=2)
+        found = Run(
+            x,
+            _called(sampler),
+            "gibbs" if isinstance(parts[0].kernels[-1], Gibbs) else "hmc",
+            warm_up,
+            thin,
+            convergence.r_hat(_merged(watched)),
+            convergence.effective_sample_size(watched),
+            convergence.tail_effective_sample_size(watched),
+            parts[0].kernels[-1].acceptance,
+            parts[0].swap_rates,
+            (begun - started, ended - begun),
+            complete,
+        )
+        need = x.shape[0] * x.shape[1] / max(float(found.ess.min()), 1.0)
+        independent, agreed = need < 1 / _SHARE, found.r_hat.max() < _MIXED
+        if not complete or (agreed and independent) or (thin >= most and not independent):
+            break
+        warm_up += draws * thin
+        thin = thin if independent else min(int(np.ceil(thin * np.clip(0.75 * need, 1.5, 8))), most)
+    return found
+
+
+def _merged(x: np.ndarray) -> np.ndarray:
+    """Chains with the same start as one, their draws in turn: many chains are short, and R-hat wants long ones.
+
+    Nested R-hat (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, 2024): the starts must be forgotten.
+    """
+    draws, p = x.shape[1:]
+    return x.reshape(-1, _EACH, draws, p).swapaxes(1, 2).reshape(-1, draws * _EACH, p)
+
+
+def _blocks(
+    parts: list[Sampler], draws: int, thin: int, rng: np.random.Generator, n_jobs: int | None
+) -> Iterator[np.ndarray]:
+    """The draws, (chains, some draws, p) at a time, of all parts; parts go on in place."""
+    pieces = min(draws, 10)
+    for k in range(pieces):
+        some = draws * (k + 1) // pieces - draws * k // pieces
+        seeds = np.random.SeedSequence(rng.integers(2**32, size=4).tolist()).spawn(len(parts))
+        jobs = (delayed(_advance)(part, some, thin, seed) for part, seed in zip(parts, seeds, strict=True))
+        results: list[tuple[Sampler, np.ndarray]] = Parallel(n_jobs=n_jobs)(jobs)
+        parts[:] = [part for part, _ in results]
+        yield np.concatenate([block for _, block in results])
+
+
+def _advance(part: Sampler, draws: int, thin: int, seed: Any) -> tuple[Sampler, np.ndarray]:
+    rng, out = np.random.default_rng(seed), []
+    with one_blas_thread():
+        for _ in range(draws):
+            for _ in range(thin):
+                part.step(rng)
+            out.append(part.X.T.copy())
+    return part, np.stack(out, axis=1)
+
+
+def _part(sampler: Sampler, columns: slice) -> Sampler:
+    """Some of the chains, to go on by themselves."""
+    part = copy.copy(sampler)
+    if isinstance(part, Ladder):
+        part.states = [X[:, columns].copy() for X in part.states]
+        part._forget()
+    else:
+        part.X = part.X[:, columns].copy()
+    return part
+
+
+def _called(sampler: Sampler) -> str:
+    kernel = sampler.kernels[-1]
+    steps = f"Hamiltonian, {kernel.length} leapfrog steps" if isinstance(kernel, Hamiltonian) else "Gibbs"
+    return f"parallel tempering, {len(sampler.betas)} levels, {steps}" if isinstance(sampler, Ladder) else steps
