@@ -165,29 +165,34 @@ def test_a_range_that_is_too_short_is_widened():
     assert np.all(kernel.middle + half > X.max(axis=1))
 
 
-class Zeros:
-    """A generator of the least that numpy.random.Generator.random can give, which is zero."""
+class Halves:
+    """A generator of halves, and once, the second time that single precision is asked for, of the least: zero."""
+
+    def __init__(self):
+        self.asked = 0
 
     def random(self, size, dtype=np.float64):
-        return np.zeros(size, dtype)
+        self.asked += dtype == np.float32
+        return np.full(size, 0.0 if dtype == np.float32 and self.asked == 2 else 0.5, dtype)
 
     def uniform(self, low, high, size):
         return np.full(size, low)
 
 
 def test_a_uniform_variate_of_zero_does_not_choose_a_node_of_no_probability():
-    """It comes once in 2²⁴ draws of single precision; the lowest nodes here are tens of thousands of energies up."""
+    """It comes once in 2²⁴ draws of single precision: the second variable of this pair, given the first, at its end."""
     group = TIED._groups[0]
-    X = np.zeros((2, 1))
-    sweep.redraw(group.grid.conditionals, group.grid.nodes, X, Zeros())
-    assert TIED.energy(X.T)[0] < 40
-    at = tree.draw(group.grid.steps, group.grid.nodes, group.grid.messages, 1, Zeros())
-    assert TIED.energy(np.array([[g[k] for g, k in zip(group.grid.nodes, at[:, 0], strict=True)]]))[0] < 40
+    nodes = group.grid.nodes
+    at = tree.draw(group.grid.steps, nodes, group.grid.messages, 1, Halves())
+    drawn, again, swept = np.array([[g[k] for g, k in zip(nodes, at[:, 0], strict=True)]]).T, *np.zeros((2, 2, 1))
+    sweep.redraw(group.grid.conditionals, nodes, again, Halves())
     kernel = gibbs(TIED)
     kernel.tune(exact_samples("tied")[:, :1000])
-    X = np.zeros((2, 1))
-    kernel.step(X, Zeros())
-    assert TIED.energy(X.T)[0] < 40
+    kernel.step(swept, Halves())
+    corner = np.array([[0.0, nodes[1][0]]])
+    assert TIED.energy(corner)[0] > 80
+    for X in (drawn, again, swept):
+        assert TIED.energy(X.T)[0] < 25  # the least of 2²⁵ draws is 5.4 standard deviations off: 15
 
 
 # colours
@@ -222,7 +227,7 @@ def test_chains_agree_with_exact_samples_of_trees(model, method):
         return np.concatenate([X, X**2, X[:, 1:] * X[:, :-1]], axis=1)
 
     expected = statistics(model.sample(100_000, rng=1, method="exact"))
-    X = with_chains(model, "gibbs").sample(FEW, rng=2, method=method)
+    X = with_chains(model, "gibbs" if model is WELLS else "hmc").sample(FEW, rng=2, method=method)
     assert X.info.trustworthy
     assert X.info.n_draws == len(X) == FEW
     mean, error = mean_and_error(statistics(X))
@@ -277,7 +282,7 @@ def test_chains_agree_with_the_integral_of_a_model_with_all_pairs(method):
     assert X.info.method != "exact"
     mean, error = mean_and_error(dense_statistics(np.asarray(X)))
     assert np.max(np.abs(mean - dense_moments(MANY)) / error) < 4
-    assert dense_moments(MANY)[3] > 30 * error[3]  # which without a coupling would be the square of the first: 0.03
+    assert dense_moments(MANY)[3] > 20 * error[3]  # 0.049; without a coupling it would be 0.006
 
 
 def deep_wells():
@@ -305,7 +310,7 @@ def barrier_and_share():
 
 
 def test_chains_that_stay_in_their_wells_say_so(monkeypatch):
-    monkeypatch.setitem(chains._THIN, "gibbs", 16)  # it would go on for seconds, in vain
+    monkeypatch.setitem(chains._THIN, "gibbs", 8)  # it would go on for seconds, in vain
     barrier, _ = barrier_and_share()
     assert barrier > 10
     with pytest.warns(UserWarning, match=r"have not mixed.*R-hat of x[01] 1\.\d\d.*tempering"):
@@ -443,7 +448,7 @@ def test_groups_of_variables_that_have_chains_and_groups_that_do_not_come_togeth
 # seeds and processes
 
 
-@pytest.mark.parametrize("method", ["gibbs", "hmc", "tempering"])
+@pytest.mark.parametrize("method", ["hmc", "tempering"])
 def test_the_same_seed_gives_the_same_samples(method):
     first, second = (with_chains(PAIR, "hmc").sample(100, rng, method=method) for rng in (0, np.random.default_rng(0)))
     assert np.array_equal(first, second)
@@ -453,15 +458,14 @@ def test_auto_keeps_to_what_it_chose_whatever_is_asked_for_in_between(monkeypatc
     monkeypatch.setattr(sampling.grid, "_MOST_CELLS", 10)  # no exact sums
     model = fresh(PAIR)
     first = model.sample(50, rng=0)
-    for method in ("gibbs", "hmc"):
-        model.sample(50, rng=0, method=method)
+    model.sample(50, rng=0, method="hmc" if first.info.method == "Gibbs" else "gibbs")
     again = model.sample(50, rng=0)
     assert again.info.method == first.info.method
     assert np.array_equal(first, again)
 
 
 def test_processes_do_not_change_samples():
-    one, two = (PAIR.sample(3000, rng=5, method="gibbs", n_jobs=n_jobs) for n_jobs in (None, 2))
+    one, two = few_draws(), PAIR.sample(50, rng=np.random.default_rng(0), method="gibbs", n_jobs=2)
     assert np.array_equal(one, two)
     assert np.array_equal(one.info.r_hat, two.info.r_hat)
 
@@ -592,17 +596,19 @@ def located():
 
 
 @pytest.mark.parametrize("method", ["gibbs", "hmc"])
-def test_chains_start_from_data(method):
-    model = located()
+def test_chains_start_from_data(monkeypatch, method):
+    model, seen, begin = located(), [], chains._begin
+    monkeypatch.setattr(chains, "_begin", lambda *args: seen.append(args[-1]) or begin(*args))
     data = exact_samples("pair")[:, :1000].T * model.scale + model.location
     X = model.sample(FEW, rng=7, method=method, start=data)
     assert X.info.trustworthy
-    check = monomials((np.asarray(X) - model.location) / model.scale, 4)
-    mean, error = mean_and_error(check)
+    mean, error = mean_and_error(monomials((np.asarray(X) - model.location) / model.scale, 4))
     assert np.max(np.abs(mean - exact_moments("pair")) / error) < 4.5
     frame = pd.DataFrame({"b": data[:, 1], "other": 0.0, "a": data[:, 0]})
     assert np.array_equal(X, model.sample(FEW, rng=7, method=method, start=frame))
-    assert not np.array_equal(X, model.sample(FEW, rng=7, method=method))
+    for start in seen:
+        assert np.allclose(start, exact_samples("pair")[:, :1000], rtol=0, atol=1e-12)
+    assert len(seen) == 2
 
 
 @pytest.mark.parametrize("method", ["gibbs", "hmc"])

@@ -7,11 +7,13 @@ and no further than a relative entropy of 0.1; then less and less, so that the n
 
 Estimators from conditional densities know of a model only what it is near the data; away from there it may have more
 mass than at them. Chains go there, and the likelihood falls. Those that are caught in a mode that has vanished since
-would not find back: a few start anew from the data at every step.
+would not find back: a few start anew from the data at every step. A mode that no chain has found is looked for by
+descents from far away at the end; if there is one, all is done again with higher powers that confine more.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +22,7 @@ import numpy as np
 from .arrays import one_blas_thread
 from .basis import MonomialBasis
 from .checks import generator
+from .energy import descend, energy
 from .model import PolynomialModel
 from .progress import Progress
 from .sampling.kernels import Gibbs
@@ -30,9 +33,12 @@ __all__ = ["match_moments"]
 _CHAINS = 4096
 _GAIN, _ENTROPY = 0.5, 0.1  # of a step: its share, and its size at most
 _RIDGE = 3e-3  # of correlations, where terms can hardly be told apart
-_FLOOR, _FIRST = 1e-3, 1e-2  # of the highest powers, in standardised units: least, and to begin with
+_FLOORS = (1e-3, 5e-3, 0.025, 0.1)  # least parameters of the highest powers, in standardised units
 _SEARCH, _SETTLE = 80, 160  # steps with full gain, and with a gain that falls
-_ANEW = 0.01  # of the chains, at every step of the search
+_ANEW = 0.01  # of the chains, at every step but the last ones
+_DESCENTS = 256  # that look for minima far from the data
+_OUTSIDE = 1.2  # times the farthest sample: is far from the data
+_QUIET = 40  # last steps, without either
 _RETUNE = 10
 
 
@@ -77,7 +83,20 @@ def match_moments(
         term = basis.terms[free[int(np.argmin(spread))]]
         raise ValueError(f"{model.term_name(term)} is the same in all samples: leave it out")
     with one_blas_thread(), Progress(progress) as bar:
-        theta, chains = _climb(basis, free, model.names, Y, T, rng, bar)
+        for floor in _FLOORS:
+            theta, chains = _climb(basis, free, model.names, Y, T, floor, rng, bar)
+            far = _elsewhere(basis, theta, Y, rng)
+            if not far.shape[1] or energy(basis, theta, far).min() > np.median(energy(basis, theta, chains)):
+                break
+        else:
+            i = int(np.argmin(energy(basis, theta, far)))
+            place = model.location + model.scale * far[:, i]
+            where = ", ".join(f"{name} = {value:.3g}" for name, value in zip(model.names[:3], place, strict=False))
+            warnings.warn(
+                f"no such model was found: it would have mass far from the data, about {where}, …. Take fewer terms",
+                UserWarning,
+                stacklevel=2,
+            )
 
     A, B = np.cov(statistics(basis, chains)[free]), np.cov(T)
     inverse = np.linalg.pinv(A / spread / spread[:, None], rcond=1e-10, hermitian=True) / spread / spread[:, None]
@@ -98,15 +117,19 @@ def _climb(
     names: Sequence[str],
     Y: np.ndarray,
     T: np.ndarray,
+    floor: float,
     rng: np.random.Generator,
     bar: Progress,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """θ where the likelihood is highest, and the chains there, (p, chains); T: (free, n), the monomials in the data."""
+    """θ where the likelihood is highest, and the chains there, (p, chains).
+
+    T: (free, n), the monomials in the data; floor: the least parameter of the highest powers.
+    """
     n, mean, spread = Y.shape[1], T.mean(axis=1), T.std(axis=1)
     wanted = np.corrcoef(T) + _RIDGE * np.eye(len(free))
     highest = np.flatnonzero((basis.degrees == basis.degree) & (basis.orders == 1))
     theta = _gaussian(basis, Y)
-    theta[highest] = _FIRST
+    theta[highest] = 10 * floor
     kernel = Gibbs(basis, theta, names, colours(basis, np.ones(len(basis))))
     Z, total = Y[:, rng.integers(n, size=_CHAINS)], _SEARCH + _SETTLE
     average, averaged = np.zeros(len(theta)), 0
@@ -125,16 +148,24 @@ def _climb(
         gain = _GAIN * min(1.0, np.sqrt(_ENTROPY / entropy)) * 20 / (20 + settling)
         theta = theta.copy()
         theta[free] += gain * step / spread
-        theta[highest] = np.maximum(theta[highest], _FLOOR)
+        theta[highest] = np.maximum(theta[highest], floor)
         kernel.move(theta)
-        if not settling:
-            some = rng.integers(_CHAINS, size=int(_ANEW * _CHAINS))
+        if k < total - _QUIET:
+            some = rng.choice(_CHAINS, int(_ANEW * _CHAINS), replace=False)
             Z[:, some] = Y[:, rng.integers(n, size=len(some))]
         if settling > _SETTLE // 2:
             averaged += 1
             average += (theta - average) / averaged
         bar("matching moments", k + 1, total)
     return average, Z
+
+
+def _elsewhere(basis: MonomialBasis, theta: np.ndarray, Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Minima of the energy, (p, some), outside of the data, downhill from far away."""
+    starts = Y[:, rng.integers(Y.shape[1], size=_DESCENTS)] * np.resize([2.0, 4.0, 8.0, 16.0], _DESCENTS)
+    ends = descend(basis, theta, starts, 1e-6)
+    outside = np.any(np.abs(ends) > _OUTSIDE * np.abs(Y).max(axis=1, keepdims=True), axis=0)
+    return ends[:, outside]
 
 
 def statistics(basis: MonomialBasis, Y: np.ndarray) -> np.ndarray:

@@ -263,8 +263,6 @@ class PolynomialModel:
 
         Parameters
         ----------
-        n : int
-            How many samples.
         rng : int or numpy.random.Generator, optional
             The same gives the same samples, whatever `n_jobs`. (Where "auto" has to choose between two kinds of chains
             it goes by their speed, once for a model.)
@@ -285,6 +283,8 @@ class PolynomialModel:
         """
         n, rng = count(n, "n"), generator(rng)
         sampling.check_method(method)
+        if return_inferencedata:
+            sampling.require_arviz()
         begin = None if start is None else self._standardised(start, "start").T
         with Progress(progress) as bar:
             options: dict[str, Any] = dict(method=method, start=begin, n_jobs=n_jobs, progress=bar, chosen=self._chosen)

@@ -44,7 +44,8 @@ class Progress:
             return
         if self._bar is None:
             columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-            self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+            console = Console(stderr=True)
+            self._bar = Bar(*columns, console=console, transient=console.is_terminal)
             self._task = self._bar.add_task(what, total=total)
             self._bar.start()
         self._bar.update(self._task, description=what, completed=done, total=total)

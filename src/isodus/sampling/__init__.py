@@ -29,7 +29,7 @@ from ..basis import MonomialBasis
 from ..progress import Progress
 from . import annealing, chains, gaussian, grid, tree
 from .chains import METHODS
-from .draws import Draws, SamplingInfo, to_arviz
+from .draws import Draws, SamplingInfo, require_arviz, to_arviz
 from .grid import Grid
 from .sweep import NotExactError, redraw
 
@@ -45,6 +45,7 @@ __all__ = [
     "estimate_log_partition",
     "log_partition",
     "prepare",
+    "require_arviz",
     "restrict",
     "sample",
     "to_arviz",
@@ -175,9 +176,12 @@ def sample(
         options: dict[str, Any] = dict(method=method, start=own, n_jobs=n_jobs, progress=progress)
         prefer = chosen.get(int(group.variables[0]))
         runs.append(chains.run(group.basis, group.theta, called, n, rng, prefer=prefer, **options))
-        chosen[int(group.variables[0])] = runs[-1].kind
+        if method in ("auto", "tempering"):  # these chose
+            chosen[int(group.variables[0])] = runs[-1].kind
+        n = min(n, runs[-1].draws.shape[0] * runs[-1].draws.shape[1])  # what was interrupted needs no more of others
     many, draws = runs[0].draws.shape[0], min(found.draws.shape[1] for found in runs)
     X, total = np.empty((many, draws, len(names))), many * draws
+    whole = True
     r_hat, ess, tail_ess = np.ones(len(names)), np.full(len(names), float(total)), np.full(len(names), float(total))
     for group, found in zip(by_chains, runs, strict=True):
         v = group.variables
@@ -185,7 +189,10 @@ def sample(
         r_hat[v], ess[v], tail_ess[v] = found.r_hat[:-1], found.ess[:-1], found.tail_ess[:-1]
     if exact:
         v = np.concatenate([group.variables for group in exact])
-        X[:, :, v] = draw(exact, total, rng, location, scale, n_jobs, progress)[:, v].reshape(many, draws, -1)
+        others = draw(exact, total, rng, location, scale, n_jobs, progress)[:, v]
+        whole, draws = len(others) == total, len(others) // many
+        X, total = X[:, :draws], many * draws
+        X[:, :, v] = others[:total].reshape(many, draws, -1)
     info = SamplingInfo(
         "; ".join(found.method for found in runs) + ("; others exact" if exact else ""),
         names,
@@ -194,7 +201,7 @@ def sample(
         tail_ess,
         total,
         all(found.mixed for found in runs),
-        all(found.complete for found in runs),
+        whole and all(found.complete for found in runs),
         [found.details([names[v] for v in group.variables]) for group, found in zip(by_chains, runs, strict=True)],
     )
     return X, info

@@ -36,6 +36,7 @@ _SWEEPS = 20
 _DRAWS = 20  # of every chain, or more: fewer would not tell how they mix
 _MIXED = 1.01  # R-hat, and what a round must reach: this share of independent samples
 _SHARE = 0.5
+_FAR_LESS = 0.5  # three standard errors of an estimate from the means by start
 _LENGTHS = (4, 8, 16, 32)
 _ROUNDS = 12
 _THIN = {"auto": 32, "gibbs": 128, "hmc": 128, "tempering": 256}
@@ -239,7 +240,7 @@ def _collect(
             warm_up,
             thin,
             convergence.r_hat(_merged(watched)),
-            convergence.effective_sample_size(watched),
+            _effective(watched),
             convergence.tail_effective_sample_size(watched),
             parts[0].kernels[-1].acceptance,
             parts[0].swap_rates,
@@ -253,6 +254,18 @@ def _collect(
         warm_up += draws * thin
         thin = thin if independent else min(int(np.ceil(thin * np.clip(0.75 * need, 1.5, 8))), most)
     return found
+
+
+def _effective(x: np.ndarray) -> np.ndarray:
+    """Effective sample sizes, (p,): those of the chains, or, where that is far less, what the means by start tell.
+
+    Short chains that never leave where they are do not tell by themselves how long they would have to be.
+    """
+    ess = convergence.effective_sample_size(x)
+    by_start = _merged(x).mean(axis=1)
+    spread = by_start.var(axis=0, ddof=1)
+    told = len(by_start) * x.var(axis=(0, 1)) / np.maximum(spread, 1e-300)
+    return np.where(told < _FAR_LESS * ess, told, ess)
 
 
 def _merged(x: np.ndarray) -> np.ndarray:
@@ -273,7 +286,7 @@ def _blocks(
         some = draws * (k + 1) // pieces - draws * k // pieces
         seeds = np.random.SeedSequence(rng.integers(2**32, size=4).tolist()).spawn(len(parts))
         jobs = (delayed(_advance)(part, some, thin, seed) for part, seed in zip(parts, seeds, strict=True))
-        results: list[tuple[Sampler, np.ndarray]] = Parallel(n_jobs=n_jobs)(jobs)
+        results: list[tuple[Sampler, np.ndarray]] = Parallel(n_jobs=n_jobs, max_nbytes=None)(jobs)
         parts[:] = [part for part, _ in results]
         yield np.concatenate([block for _, block in results])
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Draws", "SamplingInfo", "to_arviz"]
+__all__ = ["Draws", "SamplingInfo", "require_arviz", "to_arviz"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class SamplingInfo:
 
     def __repr__(self) -> str:
         if not self.details:
-            return "SamplingInfo: exact, independent samples"
+            return "SamplingInfo: exact, independent samples" + ("" if self.complete else ". Interrupted")
         worst, fewest = int(np.argmax(self.r_hat)), int(np.argmin(self.ess))
         parts = [
             f"{d['method']} ({d['chains']} chains of {d['draws']} draws, one every {d['thin']} steps after "
@@ -76,6 +76,7 @@ class SamplingInfo:
         if self.trustworthy:
             return
         what = ", ".join(f"{self.names[v]} {self.r_hat[v]:.2f}" for v in np.argsort(-self.r_hat)[:3])
+        what += "".join(f", the energy {d['energy_r_hat']:.2f}" for d in self.details if d["energy_r_hat"] > 1.01)
         other = method in ("gibbs", "hmc")
         remedy = 'Try method="tempering", or start' if other else "Take a model with fewer or weaker terms, or start"
         warnings.warn(
@@ -90,7 +91,7 @@ class SamplingInfo:
 class Draws(np.ndarray):
     """Samples, an ordinary array of shape (n, p), with `info`: a `SamplingInfo`.
 
-    What is computed from it, and parts of it, are arrays of the same kind without one (`info` is None).
+    Parts of it have none (`info` is None), and what is computed from it is an ordinary array.
     """
 
     info: SamplingInfo | None = None
@@ -106,12 +107,18 @@ class Draws(np.ndarray):
         return array[()] if return_scalar else np.asarray(array)
 
 
-def to_arviz(x: np.ndarray, names: Sequence[str], attrs: dict[str, Any]) -> Any:
-    """ArviZ's InferenceData (a DataTree from version 1), of draws (chains, draws, p)."""
+def require_arviz() -> Any:
+    """The module, or what to do."""
     try:
         import arviz
     except ImportError:
         raise ImportError("return_inferencedata=True needs ArviZ: pip install arviz") from None
+    return arviz
+
+
+def to_arviz(x: np.ndarray, names: Sequence[str], attrs: dict[str, Any]) -> Any:
+    """ArviZ's InferenceData (a DataTree from version 1), of draws (chains, draws, p)."""
+    arviz = require_arviz()
     odd = [name for name in names if name in ("chain", "draw") or "/" in name]
     if odd:
         names = [f"{name}_".replace("/", "_") if name in odd else name for name in names]

@@ -30,7 +30,7 @@ from ..energy import (
     scatter,
     thin,
 )
-from .sweep import NotExactError, about, choose, precision, sizes
+from .sweep import TINY, NotExactError, about, choose, precision, sizes
 
 __all__ = ["Gibbs", "Hamiltonian"]
 
@@ -69,6 +69,7 @@ class Gibbs:
         """Nodes: their range from that of the chains, their spacing from the widths of conditional densities."""
         some = X[:, :: max(X.shape[1] // _LOOK, 1)]
         H, widths = cofactor_matrix(self.basis, some), np.empty(some.shape)
+        low, high = X.min(axis=1), X.max(axis=1)
         for group, C in self.groups:
             a = conditional_coefficients(C, H)
             found = univariate.integrate(a.reshape(len(a), -1), moments=2, tol=1e-4)
@@ -78,7 +79,10 @@ class Gibbs:
                     "does not exist, or is too narrow for double precision"
                 )
             widths[group] = np.sqrt(found.central[1] - found.central[0] * found.central[0]).reshape(len(group), -1)
-        low, high = X.min(axis=1), X.max(axis=1)
+            share = np.full(found.central.shape[1], _EDGE)  # where a variable may go, not only where it has been
+            ends = [univariate.quantile(a.reshape(len(a), -1), u).reshape(len(group), -1) for u in (share, 1 - share)]
+            low[group] = np.minimum(low[group], ends[0].min(axis=1))
+            high[group] = np.maximum(high[group], ends[1].max(axis=1))
         margin = _MARGIN * (high - low)
         self.reach(low - margin, high + margin, _FINE * np.quantile(widths, 0.25, axis=1))
 
@@ -106,7 +110,7 @@ class Gibbs:
                 x = X[part]
                 back = np.rint((self.middle[part, None] - x) / step)  # to the node in the middle
                 centre = x + step * back
-                u = rng.random(x.size, np.float32)
+                u = np.maximum(rng.random(x.size, np.float32), TINY)
                 own = a[:, first : first + rows].reshape(len(a), -1)
                 q = about(own.astype(kind, copy=False), x.ravel().astype(kind), centre.ravel().astype(kind))
                 size = np.repeat(step.astype(kind), n)
@@ -160,7 +164,7 @@ class Hamiltonian:
     def step(self, X: np.ndarray, rng: np.random.Generator, learn: bool = False) -> None:
         """One trajectory of each chain; learn: whether the step size is adapted."""
         z = rng.standard_normal(X.shape)
-        r = z / self.scale if self.half is None else self.half.T @ z
+        r = z / self.scale if self.half is None else self.half @ z
         size = self.size * rng.uniform(0.8, 1.2)
         length = max(round(self.length * rng.uniform(0.5, 1.5)), 1)
         Y, before = X.copy(), energy(self.basis, self.theta, X, self.first) + 0.5 * np.einsum("ij,ij->j", z, z)

@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 
+TINY = 2.0**-25  # for a uniform variate that is 0, which would choose a node of no probability
 _SMALL = 100.0  # terms of an energy that single precision tells to 1e-5
 _HIGH = 80.0  # exponents that single precision holds; those of samples of the model are far lower
 
@@ -180,7 +181,7 @@ def redraw(conditionals: Conditionals, nodes: Sequence[np.ndarray], X: np.ndarra
     n, bounds = X.shape[1], conditionals.sizes(nodes)
     room = np.empty((max(map(len, nodes)), n))
     for i, g in enumerate(nodes):
-        u = rng.random((n,), np.float32)
+        u = np.maximum(rng.random((n,), np.float32), TINY)
         v = rng.random(n)
         delta = (v - 0.5) * (g[1] - g[0])
         kind = precision(bounds[i])

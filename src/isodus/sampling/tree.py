@@ -220,7 +220,8 @@ def draw(
             row = np.zeros(columns.stop - first, np.intp)
             for v, size in zip(step.parents, table.shape[:-1], strict=True):
                 row = row * size + at[v, columns]
-            goal = row + rng.random(len(row), np.float32)  # with so few digits the sum never rounds up to row + 1
+            # with so few digits the sum never rounds up to row + 1; at 0 it would find a node of no probability
+            goal = row + np.maximum(rng.random(len(row), np.float32), 2.0**-25)
             found = start[(goal * m).astype(np.intp)]
             later = np.flatnonzero(edges[found] <= goal)
             while later.size:
