@@ -17,28 +17,19 @@ import warnings
 import numpy as np
 from real_data import DATA
 
-from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, match_moments
+from isodus import ISODUS, MonomialBasis, PseudoLikelihood, match_moments
 from isodus.datasets import load_sachs
 from isodus.likelihood import statistics
 
 DRAWS = 10_000
 
 
-def matched(train, seed):
-    units = PolynomialModel(
-        MonomialBasis(train.shape[1], 4, max_order=2),
-        np.zeros(len(MonomialBasis(train.shape[1], 4, max_order=2))),
-        np.median(train, axis=0),
-        train.std(axis=0),
-    )
-    return match_moments(units, train, rng=seed)
-
-
-LEARNERS = {
-    "Gaussian": lambda train, seed: PseudoLikelihood(degree=2).fit(train).model_,
-    "ISODUS": lambda train, seed: ISODUS(degree=4).fit(train).model_,
-    "match_moments": matched,
-}
+def learners(train, seed):
+    """Names and models; the last takes the terms and units of the one before."""
+    yield "Gaussian", lambda: PseudoLikelihood(degree=2).fit(train).model_
+    learned = ISODUS(degree=4).fit(train).model_
+    yield "ISODUS", lambda: learned
+    yield "match_moments", lambda: match_moments(learned, train, rng=seed)
 
 
 def compare(X, seed):
@@ -50,11 +41,11 @@ def compare(X, seed):
     terms = lambda rows: statistics(basis, ((rows - location) / scale).T)
     there, spread = terms(held_out).mean(axis=1), terms(held_out).std(axis=1)
     yield "the other half", train, None, (terms(train).mean(axis=1) - there) / spread, None, None
-    for name, learn in LEARNERS.items():
+    for name, learn in learners(train, seed):
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = learn(train, seed)
+            model = learn()
             seconds = time.perf_counter() - started
             try:
                 drawn = model.sample(DRAWS, seed)
@@ -93,8 +84,9 @@ def draw_picture(path, data, drawn, names):
                 rows[:5000, i], rows[:5000, j], s=2, alpha=0.25, lw=0, color="#555555" if row == 2 else "#0072b2"
             )
             ax.set(xlabel=names[i], ylabel=names[j], title=what)
-            ax.set_xlim(np.quantile(data[:, i], [0.0005, 0.9995]) + [-0.3, 0.3])
-            ax.set_ylim(np.quantile(data[:, j], [0.0005, 0.9995]) + [-0.3, 0.3])
+            margin = np.array([-0.3, 0.3])
+            ax.set_xlim(np.quantile(data[:, i], [0.0005, 0.9995]) + margin)
+            ax.set_ylim(np.quantile(data[:, j], [0.0005, 0.9995]) + margin)
     figure.suptitle(
         "Sachs proteins (log10): held-out data, and 10,000 samples of the model learned from the other half"
     )
