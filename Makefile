@@ -28,6 +28,8 @@ bench: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/basis.py
 	$(bin)/python benchmarks/estimator_speed.py
 	$(bin)/python benchmarks/sampling.py
+	$(bin)/python benchmarks/mcmc.py
+	$(bin)/python benchmarks/generative.py
 	$(bin)/python benchmarks/real_data.py
 	$(bin)/python benchmarks/accuracy.py --quick
 

@@ -8,7 +8,8 @@ and no further than a relative entropy of 0.1; then less and less, so that the n
 Estimators from conditional densities know of a model only what it is near the data; away from there it may have more
 mass than at them. Chains go there, and the likelihood falls. Those that are caught in a mode that has vanished since
 would not find back: a few start anew from the data at every step. A mode that no chain has found is looked for by
-descents from far away at the end; if there is one, all is done again with higher powers that confine more.
+descents from far away at the end, and by new samples that do not start from the data; if there is one, all is done
+again with highest powers that confine more.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .energy import descend, energy
 from .model import PolynomialModel
 from .progress import Progress
 from .sampling.kernels import Gibbs
-from .sampling.sweep import colours
+from .sampling.sweep import NotExactError, colours
 
 __all__ = ["match_moments"]
 
@@ -40,6 +41,8 @@ _DESCENTS = 256  # that look for minima far from the data
 _OUTSIDE = 1.2  # times the farthest sample: is far from the data
 _QUIET = 40  # last steps, without either
 _RETUNE = 10
+_DRAWS = 10_000  # of the model found, to see whether it is one
+_CLOSE, _USEFUL = 0.1, 0.2  # standard deviations that their moments may be off: to be content, and to warn
 
 
 def match_moments(
@@ -82,33 +85,45 @@ def match_moments(
     if np.any(spread == 0):
         term = basis.terms[free[int(np.argmin(spread))]]
         raise ValueError(f"{model.term_name(term)} is the same in all samples: leave it out")
+    found: list[tuple[float, float, np.ndarray, np.ndarray]] = []
     with one_blas_thread(), Progress(progress) as bar:
         for floor in _FLOORS:
             theta, chains = _climb(basis, free, model.names, Y, T, floor, rng, bar)
             far = _elsewhere(basis, theta, Y, rng)
-            if not far.shape[1] or energy(basis, theta, far).min() > np.median(energy(basis, theta, chains)):
+            if far.shape[1] and energy(basis, theta, far).min() < np.median(energy(basis, theta, chains)):
+                continue
+            off = (_sampled(basis, theta, rng)[free].mean(axis=1) - T.mean(axis=1)) / spread
+            found.append((float(np.sqrt(np.mean(off * off))), float(np.abs(off).max()), theta, chains))
+            if found[-1][0] < _CLOSE:
                 break
-        else:
-            i = int(np.argmin(energy(basis, theta, far)))
-            place = model.location + model.scale * far[:, i]
-            where = ", ".join(f"{name} = {value:.3g}" for name, value in zip(model.names[:3], place, strict=False))
-            warnings.warn(
-                f"no such model was found: it would have mass far from the data, about {where}, …. Take fewer terms",
-                UserWarning,
-                stacklevel=2,
-            )
+    if not found:
+        raise ValueError("no such model was found: all that were tried have mass far from the data. Take fewer terms")
+    square, largest, theta, chains = min(found, key=lambda candidate: candidate[0])
+    note = (
+        f"maximum likelihood by chains: means of the terms in its samples are off by {square:.2g} standard deviations "
+        f"from those in the data (root mean square; at most {largest:.2g})"
+    )
+    if square > _USEFUL:
+        warnings.warn(f"{note}: not what it should be. Take fewer terms, or others", UserWarning, stacklevel=2)
 
     A, B = np.cov(statistics(basis, chains)[free]), np.cov(T)
     inverse = np.linalg.pinv(A / spread / spread[:, None], rcond=1e-10, hermitian=True) / spread / spread[:, None]
     covariance = np.full((len(basis), len(basis)), np.nan)
     covariance[np.ix_(free, free)] = inverse @ B @ inverse / n
-    off = (statistics(basis, chains)[free].mean(axis=1) - T.mean(axis=1)) / spread
-    note = (
-        f"maximum likelihood by chains: means of the terms in its samples are within {np.abs(off).max():.2f} standard "
-        f"deviations of those in the data (root mean square {np.sqrt(np.mean(off * off)):.3f})"
-    )
     settings = {"estimator": "match_moments", "notes": [note]}
     return PolynomialModel(basis, theta, model.location, model.scale, model.names, n, settings, covariance)
+
+
+def _sampled(basis: MonomialBasis, theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Monomials in new samples that do not start from the data; chains are not tempered, what catches them shows."""
+    model = PolynomialModel(basis, theta)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            drawn = model.sample(_DRAWS, rng, method="exact")
+        except NotExactError:
+            drawn = model.sample(_DRAWS, rng, method="hmc", progress=False)
+    return statistics(basis, np.asarray(drawn).T)
 
 
 def _climb(

@@ -134,7 +134,7 @@ class PolynomialEstimator(BaseEstimator):
                 said = [*said, note]
                 warnings.warn(
                     f"{note}. It can be read and scored near the data; new samples and its normalisation would be of "
-                    "that other place. Lower the degree, take fewer terms, or transform the data",
+                    "that other place. For those, isodus.match_moments(model, X) finds a model with the same terms",
                     UserWarning,
                     stacklevel=4,
                 )

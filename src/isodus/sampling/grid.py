@@ -158,7 +158,7 @@ def _check_rounding(basis: MonomialBasis, theta: np.ndarray, X: np.ndarray, name
         raise ValueError(
             f"the energy cancels: where the density of {_some(names)} is, terms of size {size:.1e} add up to it, more "
             "than double precision can tell. If it is where it should be, write the model in variables centred there "
-            "(location, scale)"
+            "(location, scale). If it was learned and is not there, isodus.match_moments finds one that is"
         )
 
 
