@@ -30,7 +30,7 @@ def test_the_moments_of_samples_are_those_of_the_data():
     gaussian = np.random.default_rng(0).multivariate_normal(X.mean(axis=0), np.cov(np.asarray(X).T), 50_000)
     G = statistics(basis, ((gaussian - model.location) / model.scale).T)
     assert np.abs((G.mean(axis=1) - T.mean(axis=1)) / T.std(axis=1)).max() > 0.5
-    assert "standard deviations of those in the data" in model.settings["notes"][0]
+    assert "standard deviations from those in the data" in model.settings["notes"][0]
 
 
 def test_parameters_lie_within_their_errors_of_the_truth():
