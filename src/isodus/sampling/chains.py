@@ -171,9 +171,9 @@ def _pilot(
 
     gibbs = by_gibbs(basis, theta)
     gibbs.tune(X)
-    rate = _rate(gibbs, X, rng, 24)[0]
+    rate, _, draws = _rate(gibbs, X, rng, 24)
     trial = Hamiltonian(basis, theta, _LENGTHS[0])
-    trial.tune(X)
+    trial.tune(draws.reshape(-1, len(X)).T)
     for _ in range(40):
         trial.step(X, rng, learn=True)
     trial.settle()
@@ -181,7 +181,7 @@ def _pilot(
     for length in _LENGTHS:  # times are taken as proportional to lengths, so that the clock does not choose among them
         kernel = copy.copy(trial)
         kernel.length = length
-        here, duration = _rate(kernel, X, rng, 12)
+        here, duration, _ = _rate(kernel, X, rng, 12)
         share = here * duration / (length + 1.5)
         if share <= most:
             break
@@ -192,16 +192,17 @@ def _pilot(
     return lambda basis, theta: Hamiltonian(basis, theta, length), best
 
 
-def _rate(kernel: Kernel, X: np.ndarray, rng: np.random.Generator, steps: int) -> tuple[float, float]:
-    """Effective samples a second, of the variables that mix least, and seconds a step; X goes on."""
+def _rate(kernel: Kernel, X: np.ndarray, rng: np.random.Generator, steps: int) -> tuple[float, float, np.ndarray]:
+    """Effective samples a second, of the variables that mix least, seconds a step, and the draws; X goes on."""
     draws, seconds = [], []
     for _ in range(steps):
         started = time.perf_counter()
         kernel.step(X, rng)
         seconds.append(time.perf_counter() - started)
         draws.append(X.T.copy())
-    tau = convergence.autocorrelation_time(np.stack(draws, axis=1))
-    return X.shape[1] / float(np.quantile(tau, 0.9)) / min(seconds), min(seconds)
+    x = np.stack(draws, axis=1)
+    tau = convergence.autocorrelation_time(x)
+    return X.shape[1] / float(np.quantile(tau, 0.9)) / min(seconds), min(seconds), x
 
 
 def _collect(
@@ -247,7 +248,7 @@ def _collect(
             (begun - started, ended - begun),
             complete,
         )
-        need = x.shape[0] * x.shape[1] / max(float(found.ess.min()), 1.0)
+        need = x.shape[0] * x.shape[1] / max(float(found.ess[:-1].min()), 1.0)
         independent, agreed = need < 1 / _SHARE, found.r_hat.max() < _MIXED
         if not complete or (agreed and independent) or (thin >= most and not independent):
             break
