@@ -505,12 +505,21 @@ def interrupted(function, at):
 def test_chains_that_are_interrupted_give_the_samples_there_are(monkeypatch):
     parts = CHAINS // chains._PART
     monkeypatch.setattr(chains, "_advance", interrupted(chains._advance, 3 * parts + 2))  # of ten blocks the fourth
-    with pytest.warns(UserWarning, match="interrupted: 6,144 draws were made, for 20,480"):
-        X = PAIR.sample(2 * FEW, rng=6, method="gibbs")
-    assert X.shape == (3 * 2 * FEW // 10, 2)
+    with pytest.warns(UserWarning, match="interrupted: 3,072 draws were made, for 10,240"):
+        X = PAIR.sample(FEW, rng=6, method="gibbs")
+    assert X.shape == (3 * FEW // 10, 2)
     assert not X.info.complete
     assert repr(X.info).endswith("Interrupted")
     check_moments(np.asarray(X).T, "pair")
+
+
+def test_chains_that_are_interrupted_as_a_round_begins_give_the_one_before(monkeypatch):
+    parts = CHAINS // chains._PART
+    monkeypatch.setattr(chains, "_advance", interrupted(chains._advance, 10 * parts + 1))
+    with pytest.warns(UserWarning, match="interrupted: 10,240 draws were made, for 20,480"):
+        X = PAIR.sample(2 * FEW, rng=6, method="gibbs")
+    assert X.shape == (FEW, 2)
+    assert not X.info.complete
 
 
 def test_chains_that_are_interrupted_before_there_are_any_samples_give_none(monkeypatch):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -219,8 +219,9 @@ def _collect(
     """Rounds of draws, with more and more steps between them, until they are nearly independent and chains agree."""
     chains = sampler.X.shape[1]
     parts = [_part(sampler, slice(first, first + _PART)) for first in range(0, chains, _PART)]
-    draws, thin, warm_up = max(-(-n // chains), _DRAWS), 1, 0
-    for _ in range(_ROUNDS):
+    wanted, draws, thin, warm_up = max(-(-n // chains), _DRAWS), _DRAWS, 1, 0
+    found: Run | None = None
+    for rounds_left in range(_ROUNDS, 0, -1):
         out, complete, begun = [], True, time.perf_counter()
         try:
             for block in _blocks(parts, draws, thin, rng, n_jobs):
@@ -228,6 +229,8 @@ def _collect(
                 done = sum(block.shape[1] for block in out)
                 progress(f"{_called(sampler)}, a draw every {thin} steps", done, draws)
         except KeyboardInterrupt:
+            if not out and found is not None:
+                return replace(found, complete=False)
             if not out:
                 raise
             complete = False
@@ -250,10 +253,15 @@ def _collect(
         )
         need = x.shape[0] * x.shape[1] / max(float(found.ess[:-1].min()), 1.0)
         independent, agreed = need < 1 / _SHARE, found.r_hat.max() < _MIXED
-        if not complete or (agreed and independent) or (thin >= most and not independent):
+        settled = (agreed and independent) or (thin >= most and not independent)
+        if not complete or (settled and draws == wanted):
             break
         warm_up += draws * thin
-        thin = thin if independent else min(int(np.ceil(thin * np.clip(0.75 * need, 1.5, 8))), most)
+        if settled or rounds_left == 2:
+            draws = wanted
+        if not independent:
+            thin = min(int(np.ceil(thin * np.clip(0.75 * need, 1.5, 8))), most)
+    assert found is not None
     return found
 
 
