@@ -37,6 +37,7 @@ __all__ = [
     "raw_units",
     "rows",
     "scatter",
+    "single",
     "thin",
     "transpose_product",
 ]
@@ -83,7 +84,7 @@ class Coefficients(NamedTuple):
     """
 
     first: Array
-    higher: Array  # or, of sparse ones, a list
+    higher: Array  # or, of `thin` ones, a list
 
 
 def scatter(basis: MonomialBasis, nodes: Sequence[int], thetas: Sequence[np.ndarray], like: Array) -> Coefficients:
@@ -148,27 +149,39 @@ def of_first(basis: MonomialBasis, theta: np.ndarray, like: Array) -> Coefficien
 
 
 def thin(C: Coefficients) -> Coefficients:
-    """The same, as sparse matrices where most variables do not interact."""
+    """The same where most variables do not interact: sparse, or, for powers of x_i alone, of one column or none."""
     if type(C.first) is not np.ndarray or np.count_nonzero(C.first) > _THIN * C.first.size:
         return C
-    return Coefficients(csr_array(C.first), [csr_array(c) for c in C.higher])
+    lean = [csr_array(c) if c[:, 1:].any() else c[:, : int(c.any())] for c in (C.first, *C.higher)]
+    return Coefficients(lean[0], lean[1:])
+
+
+def single(C: Coefficients) -> Coefficients:
+    """The same in single precision; NumPy and SciPy arrays only."""
+    higher = [c.astype(np.float32) for c in C.higher] if isinstance(C.higher, list) else C.higher.astype(np.float32)
+    return Coefficients(C.first.astype(np.float32), higher)
 
 
 def _horner(C: Coefficients, H: Array, X: Array) -> Array:
-    """Σ_l a_l x_i^{l−1}, a = C H, shape (p, n)."""
-    sparse = isinstance(C.higher, list)
-    value = None
-    for c in C.higher[::-1] if sparse else [C.higher[l, ...] for l in range(C.higher.shape[0])][::-1]:
-        if value is not None:
+    """Σ_l a_l x_i^{l−1}, a = C H, shape (p, n); where a_l is a constant there is no product."""
+    higher = C.higher if isinstance(C.higher, list) else [C.higher[l, ...] for l in range(C.higher.shape[0])]
+    value, fresh = None, False  # fresh: not the coefficients themselves
+    for c in (*higher[::-1], C.first):
+        if fresh:
             value *= X
-        if not sparse or c.nnz:
-            a = c @ H[: c.shape[1], :]
-            value = a if value is None else value + a
-    a = C.first @ H
-    if value is not None:
-        value *= X
-        a += value
-    return a
+        elif value is not None:
+            value, fresh = value * X, True
+        m = c.shape[1]
+        if m > 1:
+            a = c @ H[:m, :]
+            if value is not None:
+                a += value
+            value, fresh = a, True
+        elif m and fresh:
+            value += c
+        elif m:
+            value = c
+    return value if fresh else namespace(X).zeros_like(X) + (0.0 if value is None else value)
 
 
 def energy(basis: MonomialBasis, theta: np.ndarray, X: Array, C: Coefficients | None = None) -> Array:

@@ -28,6 +28,7 @@ from ..energy import (
     of_first,
     of_slopes,
     scatter,
+    single,
     thin,
 )
 from .sweep import TINY, NotExactError, about, choose, precision, sizes
@@ -43,6 +44,7 @@ _EDGE = 1e-6  # probability of an outermost node from which the range is too sho
 _FEWEST, _MOST = 12, 200  # nodes
 _ACCEPT = 0.8  # acceptance that the length of leapfrog steps is tuned to
 _DENSE = 500  # variables up to which the momentum may have a full covariance
+_ROUGH = 1e4  # sum of the terms of a variable from which its force needs double precision
 _STRAIGHT = 4.0  # ratio of the variances of a correlation matrix up to which its diagonal will do
 
 
@@ -145,41 +147,46 @@ class Hamiltonian:
 
     def tune(self, X: np.ndarray) -> None:
         """The metric: the covariance of the chains, or its diagonal where that is enough or all that they tell."""
-        self.scale = np.maximum(X.std(axis=1), 1e-300)[:, None]
-        self.mixed = self.half = None
+        scale = np.maximum(X.std(axis=1), 1e-300)[:, None]
+        self._by: np.ufunc = np.multiply
+        self.metric, self.root, self.half = scale * scale, scale, 1 / scale
         p, n = X.shape
         if 1 < p <= _DENSE and n > 2 * p:
-            Z = (X - X.mean(axis=1, keepdims=True)) / self.scale
+            Z = (X - X.mean(axis=1, keepdims=True)) / scale
             shrink = p / n
             correlation = (1 - shrink) * (Z @ Z.T) / n + shrink * np.eye(p)
             value, vector = np.linalg.eigh(correlation)
             if value[-1] > _STRAIGHT * value[0]:
-                self.mixed = correlation * self.scale * self.scale.T
-                self.half = (vector / np.sqrt(value)) @ vector.T / self.scale  # a root of the precision
+                self._by = np.matmul
+                self.metric = correlation * scale * scale.T
+                self.root = scale * (vector * np.sqrt(value)) @ vector.T
+                self.half = (vector / np.sqrt(value)) @ vector.T / scale.T
+        rough = sizes(self.basis, self.theta, np.abs(X).max(axis=1)).max() > _ROUGH
+        self.forces = self.slopes if rough else single(self.slopes)
         self._restart(self.size)
 
-    def _velocity(self, r: np.ndarray) -> np.ndarray:
-        return self.scale * self.scale * r if self.mixed is None else self.mixed @ r
-
     def step(self, X: np.ndarray, rng: np.random.Generator, learn: bool = False) -> None:
-        """One trajectory of each chain; learn: whether the step size is adapted."""
+        """One trajectory of each chain, in x and w = size · Σ r; learn: whether the step size is adapted.
+
+        Forces may be in single precision: a step that adds to w what depends on x alone, and then to x what depends on
+        w alone, can be reversed and keeps volumes whatever is added, and energies, in double precision, decide.
+        """
         z = rng.standard_normal(X.shape)
-        r = z / self.scale if self.half is None else self.half @ z
         size = self.size * rng.uniform(0.8, 1.2)
         length = max(round(self.length * rng.uniform(0.5, 1.5)), 1)
-        Y, before = X.copy(), energy(self.basis, self.theta, X, self.first) + 0.5 * np.einsum("ij,ij->j", z, z)
+        before = energy(self.basis, self.theta, X, self.first) + 0.5 * np.einsum("ij,ij->j", z, z)
+        kind = self.forces.first.dtype
+        force = (self.metric * (size * size)).astype(kind)
+        Y, w = X.copy(), self._by(self.root * size, z)
         with np.errstate(over="ignore", invalid="ignore"):  # a trajectory that flies off is not taken
-            push = gradient(self.basis, self.theta, Y, self.slopes)
-            push *= size / 2
-            r -= push
-            for k in range(length):
-                move = self._velocity(r)
-                move *= size
-                Y += move
-                push = gradient(self.basis, self.theta, Y, self.slopes)
-                push *= size if k < length - 1 else size / 2
-                r -= push
-            after = energy(self.basis, self.theta, Y, self.first) + 0.5 * np.einsum("ij,ij->j", r, self._velocity(r))
+            for k in range(length + 1):
+                push = gradient(self.basis, self.theta, Y.astype(kind), self.forces)
+                push = self._by(force if 0 < k < length else force / 2, push)
+                w -= push
+                if k < length:
+                    Y += w
+            z = self._by(self.half / size, w)
+            after = energy(self.basis, self.theta, Y, self.first) + 0.5 * np.einsum("ij,ij->j", z, z)
             chance = np.exp(np.minimum(before - after, 0.0))
         chance[np.isnan(chance)] = 0.0
         np.copyto(X, Y, where=rng.random(X.shape[1]) < chance)
