@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import combinations
 from math import comb
 from typing import NamedTuple
 
@@ -190,6 +191,18 @@ class MonomialBasis:
     def largest(self) -> int:
         """Most terms that contain one variable."""
         return max(len(self.local(i).terms) for i in range(self.n_variables))
+
+    def only(self, at: np.ndarray) -> MonomialBasis:
+        """The basis of some of the terms, given by their positions."""
+        terms = [tuple(row[:d]) for row, d in zip(self.factors[at].tolist(), self.degrees[at].tolist(), strict=True)]
+        return MonomialBasis(self.n_variables, terms=terms)
+
+    def spanned(self, at: np.ndarray) -> MonomialBasis:
+        """The basis of some of the terms and of all that divide them: the least that is closed under translation."""
+        terms = {
+            divisor for term in self.only(at).terms for k in range(1, len(term) + 1) for divisor in combinations(term, k)
+        }
+        return MonomialBasis(self.n_variables, terms=terms)
 
     def padded(self, factors: np.ndarray) -> np.ndarray:
         """Factors of terms of a lower degree, with as many columns as those of this basis."""

@@ -9,9 +9,10 @@ from scipy.sparse import csr_array
 
 from .basis import MonomialBasis
 
-__all__ = ["METHODS", "carry", "combine", "places"]
+__all__ = ["METHODS", "RULES", "agreed", "carry", "combine", "places"]
 
 METHODS = ("precision", "geometric", "mean")
+RULES = ("and", "or")
 _RIDGE = 0.05  # of the mean variance of a term's estimates: they may coincide, and C be singular
 
 
@@ -53,6 +54,24 @@ def combine(
     size = np.exp(total(share * np.log(np.abs(np.where(zero, 1.0, v)))))
     theta = np.where(total(share * zero) > 0, 0.0, np.sign(theta) * size)
     return theta, np.where(zero, 0.0, share * theta[terms] / np.where(zero, 1.0, v))
+
+
+def agreed(terms: np.ndarray, theta: np.ndarray, n_terms: int, rule: str, method: str = "mean") -> np.ndarray:
+    """One parameter a term, (M,), from penalised ones, (p, K), in places that belong to `terms`, (p, K), -1 for none.
+
+    A term survives if all its nodes keep it ("and"), or any does ("or"); it is then as in `combine`.
+    """
+    there = np.flatnonzero(terms >= 0)
+    t, v = terms.ravel()[there], theta.ravel()[there]
+    nodes = np.bincount(t, minlength=n_terms)
+    t, v = t[v != 0], v[v != 0]
+    keeping = np.bincount(t, minlength=n_terms)
+    kept = (keeping == nodes) & (nodes > 0) if rule == "and" else keeping > 0
+    mean = np.bincount(t, weights=v, minlength=n_terms) / np.maximum(nodes, 1)
+    if method == "geometric":
+        size = np.exp(np.bincount(t, weights=np.log(np.abs(v)), minlength=n_terms) / np.maximum(keeping, 1))
+        mean = np.sign(mean) * size
+    return np.where(kept, mean, 0.0)
 
 
 def _by_precision(terms: np.ndarray, good: np.ndarray, covariance: np.ndarray) -> np.ndarray:

@@ -123,13 +123,13 @@ def conditional_coefficients(C: Coefficients, H: Array) -> Array:
     return a
 
 
-def transpose_product(v: Array, C: Coefficients, H: Array) -> Coefficients:
-    """v Hᵀ for v of shape (s, q, n), in the shape of C: how derivatives by a become those by θ."""
+def transpose_product(v: Array, H: Array, m: int) -> Coefficients:
+    """v Hᵀ for v of shape (s, q, n): how derivatives by a become those by θ; m: cofactors of degree ≤ s − 2."""
     xp = namespace(H)
-    higher, q, m = C.higher.shape
+    s, q, n = v.shape
     first = v[0, :, :] @ xp.matrix_transpose(H)
-    rest = xp.reshape(v[1:, :, :], (higher * q, H.shape[1])) @ xp.matrix_transpose(H[:m, :])
-    return Coefficients(first, xp.reshape(rest, (higher, q, m)))
+    rest = xp.reshape(v[1:, :, :], ((s - 1) * q, n)) @ xp.matrix_transpose(H[:m, :])
+    return Coefficients(first, xp.reshape(rest, (s - 1, q, m)))
 
 
 def of_slopes(basis: MonomialBasis, theta: np.ndarray, like: Array) -> Coefficients:

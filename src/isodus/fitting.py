@@ -70,10 +70,13 @@ class Setting(NamedTuple):
     scale: np.ndarray
 
 
-def prepare(estimator: Any, X: Array, sample_weight: Array | None, *, units: bool = True) -> Setting:
+def prepare(
+    estimator: Any, X: Array, sample_weight: Array | None, *, units: bool = True, penalised: bool = False
+) -> Setting:
     """Check samples, weights, terms and sizes of an estimator's fit, and find its units.
 
-    units: whether centre and width are wanted even if the estimator uses neither.
+    units: whether centre and width are wanted even if the estimator uses neither. penalised: whether most parameters
+    will be zero, so that they may be more than the samples.
     """
     _check_terms(estimator)
     for name in ("center", "scale"):
@@ -85,7 +88,7 @@ def prepare(estimator: Any, X: Array, sample_weight: Array | None, *, units: boo
     if weight is not None and bool(namespace(X).any(weight == 0)):  # what has no weight is not there
         there = on_device(np.flatnonzero(to_host(weight)), X)
         X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
-    _check_size(estimator, X.shape[1], X.shape[0])
+    _check_size(estimator, X.shape[1], X.shape[0], penalised)
     basis = estimator.basis or MonomialBasis(
         X.shape[1], estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order
     )
@@ -266,8 +269,8 @@ def _check_terms(estimator: Any) -> None:
         )
 
 
-def _check_size(estimator: Any, p: int, n: int) -> None:
-    """Every variable has more samples than parameters, and the work fits in memory."""
+def _check_size(estimator: Any, p: int, n: int, penalised: bool) -> None:
+    """Every variable has more samples than parameters, and the work fits in memory; with a penalty it will."""
     if estimator.basis is not None:
         if estimator.basis.n_variables != p:
             raise ValueError(f"the basis has {estimator.basis.n_variables} variables, X has {p} columns")
@@ -275,18 +278,20 @@ def _check_size(estimator: Any, p: int, n: int) -> None:
     else:
         options = dict(degree=estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order)
         largest = n_monomials(p, **options) - n_monomials(p - 1, **options)
+    if penalised:
+        return
     gigabytes = 3 * 8 * largest**2 / 1e9
     minutes = 20 * p * n * largest**2 / 5e9 / 60
     if largest >= n:
         raise ValueError(
             f"{largest:,} parameters at each variable and n_samples = {n:,}: without a penalty there is no "
             f"estimate. (With samples enough this size would take about {minutes:,.1g} minutes and "
-            f"{gigabytes:,.1g} GB.) Use more samples, degree=2, max_order=2, or a basis with fewer terms"
+            f"{gigabytes:,.1g} GB.) Use l1=\"auto\", more samples, degree=2, max_order=2, or a basis with fewer terms"
         )
     if gigabytes * 1e9 > available_memory():
         raise ValueError(
             f"{largest:,} parameters at each variable need about {gigabytes:,.3g} GB for a Hessian matrix, and "
-            f"{available_memory() / 1e9:,.3g} GB are free. Use degree=2, max_order=2, or fewer terms"
+            f"{available_memory() / 1e9:,.3g} GB are free. Use l1=\"auto\", degree=2, max_order=2, or fewer terms"
         )
 
 

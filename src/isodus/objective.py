@@ -28,6 +28,7 @@ from .energy import (
     gather,
     rows,
     scatter,
+    thin,
     transpose_product,
 )
 from .losses import Loss, Pointwise
@@ -104,14 +105,27 @@ class Objective:
         locals_ = [self.basis.local(i) for i in nodes]
         plans = [self._plan(i, local) for i, local in zip(nodes, locals_, strict=True)] if hessian else None
         C = scatter(self.basis, nodes, thetas, self.samples.like())
-        block = partial(_block_sums, self._pointwise(nodes, C, hessian), plans, C)
+        seen = self._pointwise(nodes, C if hessian else thin(C), hessian)
+        block = partial(_block_sums, seen, plans, C.higher.shape[-1])
         sums = self.samples.sum(block, self.block_rows(locals_))
         derivatives, link = to_host(sums.derivatives), self.loss.link
         split = [
-            _split_gram(derivatives[j], local) if hessian else (_split_gradient(derivatives[j], local, C), None)
+            _split_gram(derivatives[j], local) if hessian else (self._split_gradient(derivatives[j], local), None)
             for j, local in enumerate(locals_)
         ]
         return [_evaluation(sums, j, gradient, matrix, link) for j, (gradient, matrix) in enumerate(split)]
+
+    def noise(
+        self, nodes: Sequence[int], thetas: Sequence[np.ndarray], values: Sequence[float]
+    ) -> list[np.ndarray]:
+        """Root of the mean square over samples of the slope by each parameter; values: as in `slopes`."""
+        locals_ = [self.basis.local(i) for i in nodes]
+        C = scatter(self.basis, nodes, thetas, self.samples.like())
+        logs = None if self.loss.link == "mean" else np.asarray(values)
+        block = partial(_block_squares, self._pointwise(nodes, thin(C), False), logs, C.higher.shape[-1])
+        total = to_host(self.samples.sum(block, self.block_rows(locals_)))
+        squares = total[:, 1:] / total[:, :1]
+        return [np.sqrt(self._split_gradient(squares[j], local)) for j, local in enumerate(locals_)]
 
     def slopes(
         self, nodes: Sequence[int], thetas: Sequence[np.ndarray], values: Sequence[float], rows: Sequence[np.ndarray]
@@ -146,6 +160,11 @@ class Objective:
 
         return seen
 
+    def _split_gradient(self, row: np.ndarray, local: Local) -> np.ndarray:
+        """A node's derivatives, from the places of their cofactors."""
+        m, higher = len(self.basis.cofactors), self.basis.degree - 1
+        return gather(local, 0, Coefficients(row[None, :m], row[m:].reshape(higher, 1, -1)))
+
     def block_rows(self, locals_: Sequence[Local]) -> int:
         """How many samples a block holds, so that its arrays stay in cache."""
         most = max(len(local.terms) for local in locals_)
@@ -160,7 +179,7 @@ class Objective:
         return self._plans[i]
 
 
-def _block_sums(seen: Seen, plans: Sequence[Plan] | None, C: Coefficients, X: Array, count: Array | None) -> Sums:
+def _block_sums(seen: Seen, plans: Sequence[Plan] | None, m: int, X: Array, count: Array | None) -> Sums:
     xp = namespace(X)
     H, (shift, value, factors, rest) = seen(X)
     weighted = value
@@ -169,7 +188,7 @@ def _block_sums(seen: Seen, plans: Sequence[Plan] | None, C: Coefficients, X: Ar
         weighted = value * count
         factors = [(z * root, f * root) for z, f in factors]
         rest = None if rest is None else rest * count
-    derivatives = _gradients(factors, rest, C, H) if plans is None else _grams(factors, rest, plans, H)
+    derivatives = _in_places(_slope(factors, rest), H, m) if plans is None else _grams(factors, rest, plans, H)
     n = float(X.shape[1]) if count is None else float(xp.sum(count))
     sums = (xp.sum(weighted, axis=1), xp.vecdot(weighted, value), derivatives)
     return Sums(xp.astype(shift, xp.float64), n, *(xp.astype(part, xp.float64, copy=False) for part in sums))
@@ -201,6 +220,19 @@ def _block_slopes(
     return S @ xp.matrix_transpose(S)
 
 
+def _block_squares(seen: Seen, logs: np.ndarray | None, m: int, X: Array, count: Array | None) -> Array:
+    """The number of samples of a block, and their squared slopes in the places of cofactors, a row a node."""
+    xp = namespace(X)
+    H, (shift, _, factors, rest) = seen(X)
+    slope = _slope(factors, rest)
+    if logs is not None:
+        slope = slope * xp.exp(shift - on_device(logs, X))[:, None]
+    slope = slope * slope
+    n = float(X.shape[1]) if count is None else float(xp.sum(count))
+    squares = _in_places(slope if count is None else slope * count, H * H, m)
+    return xp.concat([xp.full_like(squares[:, :1], n), squares], axis=1)
+
+
 def _slope(factors: list[tuple[Array, Array]], rest: Array | None) -> Array:
     """∂ℓ/∂a = Σ_r z_r f_r + rest, (s, q, n)."""
     return sum((z * f for z, f in factors), start=0.0 if rest is None else rest)
@@ -226,10 +258,10 @@ def _grams(factors: list[tuple[Array, Array]], rest: Array | None, plans: Sequen
     return xp.reshape(out, (len(plans), (width - 1) * width))
 
 
-def _gradients(factors: list[tuple[Array, Array]], rest: Array | None, C: Coefficients, H: Array) -> Array:
-    """For each node (Σ_r z_r f_r + rest) Hᵀ in the places of C, as one row."""
+def _in_places(v: Array, H: Array, m: int) -> Array:
+    """v Hᵀ for v of shape (s, q, n), a row a node: in the places of all cofactors, then by power of the first m."""
     xp = namespace(H)
-    first, higher = transpose_product(_slope(factors, rest), C, H)
+    first, higher = transpose_product(v, H, m)
     return xp.concat([first, xp.reshape(xp.permute_dims(higher, (1, 0, 2)), (first.shape[0], -1))], axis=1)
 
 
@@ -247,11 +279,6 @@ def _split_gram(row: np.ndarray, local: Local) -> tuple[np.ndarray, np.ndarray]:
     K = len(local.terms)
     matrix = row.reshape(-1, int(np.sqrt(len(row))) + 1)
     return matrix[:K, 0], matrix[:K, 1 : K + 1]
-
-
-def _split_gradient(row: np.ndarray, local: Local, C: Coefficients) -> np.ndarray:
-    m, (higher, _, m_higher) = C.first.shape[1], C.higher.shape
-    return gather(local, 0, Coefficients(row[None, :m], row[m:].reshape(higher, 1, m_higher)))
 
 
 def _evaluation(sums: Sums, j: int, gradient: np.ndarray, hessian: np.ndarray | None, link: str) -> Evaluation:

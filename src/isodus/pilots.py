@@ -16,7 +16,7 @@ from .regression import gaussian_parameters, second_moments
 from .samples import ArraySamples
 from .solvers.newton import Problem, newton_step
 
-__all__ = ["Pilot", "choose", "floors", "gaussian", "quadratic_minimum"]
+__all__ = ["Pilot", "choose", "confined", "floors", "gaussian", "quadratic_minimum"]
 
 _FLOOR = 1e-3  # least value of the highest pure power, in standardised variables
 _SAFE = 0.6  # one at which other parameters cannot run away, whatever the data
@@ -45,6 +45,11 @@ def floors(basis: MonomialBasis, unit: np.ndarray, value: float = _FLOOR) -> np.
     top = pure[(basis.degrees[pure] == highest[first[pure]]) & (basis.degrees[pure] % 2 == 0)]
     low[top] = value * unit[first[top]] ** basis.degrees[top]
     return low
+
+
+def confined(basis: MonomialBasis, theta: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """A Gaussian θ with enough of the highest pure powers that conditional densities exist whatever follows."""
+    return np.maximum(theta, floors(basis, unit, _CONFINING))
 
 
 def quadratic_minimum(at_zero: Evaluation, floor: np.ndarray | None = None) -> Problem:
@@ -103,7 +108,7 @@ def choose(
     candidates = [
         pilot,
         Pilot(quadratic_minimum(at_zero, floors(basis, unit, _SAFE)).theta, "score_matching"),
-        Pilot(np.maximum(gaussian, floors(basis, unit, _CONFINING)), "gaussian"),
+        Pilot(confined(basis, gaussian, unit), "gaussian"),
     ]
     candidates = [c for c in candidates if np.all(c.theta > low) and np.any(c.theta)]
     values = [part(c.theta, hessian=False).value for c in candidates]

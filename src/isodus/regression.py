@@ -14,7 +14,7 @@ from .basis import MonomialBasis
 from .samples import ArraySamples
 from .solvers.newton import inverse
 
-__all__ = ["gaussian_parameters", "second_moments"]
+__all__ = ["gaussian_parameters", "independent", "second_moments"]
 
 
 def second_moments(samples: ArraySamples) -> np.ndarray:
@@ -27,6 +27,17 @@ def second_moments(samples: ArraySamples) -> np.ndarray:
 
     total = to_host(samples.sum(block, 4096))
     return total / total[0, 0]
+
+
+def independent(basis: MonomialBasis, moments: np.ndarray) -> np.ndarray:
+    """θ, (M,), of the Gaussian with these second moments and no interactions."""
+    mean, square = moments[0, 1:], np.diagonal(moments)[1:]
+    variance = np.maximum(square - mean * mean, 1e-12 * square)
+    theta, first = np.zeros(len(basis)), basis.factors[:, 0]
+    one, two = basis.degrees == 1, (basis.degrees == 2) & (basis.orders == 1)
+    theta[two] = 1 / (2 * variance[first[two]])
+    theta[one] = np.where(np.bincount(first[two], minlength=len(mean)) > 0, -mean / variance, 0.0)[first[one]]
+    return theta
 
 
 def gaussian_parameters(basis: MonomialBasis, moments: np.ndarray, i: int) -> np.ndarray | None:

@@ -18,18 +18,22 @@ from ..fitting import Setting, minimize, pilot_parameters, prepare, sources
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..losses.screening import Screening
 from ..model import PolynomialModel
+from ..nodewise import SampledNodes
 from ..optimum import Task, optimum
+from ..penalties import Terms, Weights
 from ..pilots import floors
 from ..samples import ArraySamples, part_of
+from ..selection import likelihood_nodes
 from ..solvers.newton import Problem
 from ..strength import by_reach, choose_nu
 from ..validation import one_of, per_variable, positive_integer, positive_number
-from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator
+from .penalized import PenalizedEstimator
+from .polynomial import MOST_JOINT_TERMS
 
 __all__ = ["ISODUS"]
 
 
-class ISODUS(PolynomialEstimator):
+class ISODUS(PenalizedEstimator):
     """Learn a polynomial exponential family by interaction screening.
 
     The model is μ(x) ∝ exp(−Σ_k θ_k x^{α_k}) over all monomials up to a degree, or over a given list. Every
@@ -141,6 +145,16 @@ class ISODUS(PolynomialEstimator):
         pilot: str | PolynomialModel = "auto",
         refine: int | str = "auto",
         objective: str = "log",
+        l1: float | str = 0.0,
+        l1_scaling: str | None = None,
+        l1_weights: Weights | None = None,
+        l1_path: Sequence[float] | None = None,
+        penalize_self: bool = False,
+        include: Terms | None = None,
+        exclude: Terms | None = None,
+        rule: str = "and",
+        cv: int = 5,
+        debias: bool = False,
         consensus: str = "mean",
         integrable: str = "enforce",
         center: bool = True,
@@ -159,6 +173,16 @@ class ISODUS(PolynomialEstimator):
         self.pilot = pilot
         self.refine = refine
         self.objective = objective
+        self.l1 = l1
+        self.l1_scaling = l1_scaling
+        self.l1_weights = l1_weights
+        self.l1_path = l1_path
+        self.penalize_self = penalize_self
+        self.include = include
+        self.exclude = exclude
+        self.rule = rule
+        self.cv = cv
+        self.debias = debias
         self.consensus = consensus
         self.integrable = integrable
         self.center = center
@@ -191,28 +215,55 @@ class ISODUS(PolynomialEstimator):
         steps = self._steps()
         if not isinstance(self.pilot, PolynomialModel):
             one_of(self.pilot, ("auto", "isodus", "score_matching"), "pilot", "or a PolynomialModel")
+        self._check_penalty()
         auto = isinstance(self.nu, str) and self.nu == "auto"
-        setting = prepare(self, X, sample_weight, units=auto or steps > 0 or self.integrable == "enforce")
-        pilot = self.pilot if isinstance(self.pilot, str) else pilot_parameters(self.pilot, setting)
+        if self._has_penalty and self.pilot != "auto":
+            raise ValueError('with l1, what tilts the density is the solution at a stronger penalty: leave pilot="auto"')
+        units = auto or steps > 0 or self.integrable == "enforce" or self._has_penalty
+        setting = prepare(self, X, sample_weight, units=units, penalised=self._has_penalty)
         delta = per_variable(self.delta, setting.names, "delta")
         with sources(setting, self.n_jobs) as samples:
-            if steps == 0 or len(setting.basis) > MOST_JOINT_TERMS:
-                if steps:
-                    warnings.warn(
-                        f"{len(setting.basis):,} terms are too many to refine, which is done for all of them jointly, "
-                        f"up to {MOST_JOINT_TERMS:,}: this is the estimate of refine=0",
-                        UserWarning,
-                        stacklevel=2,
-                    )
-                self.pilot_ = "none"
-                screening, problems, self.nu_ = self._screened(setting, samples, delta)
-                return self._learn(setting, samples, screening, problems, self.nu_)
-            basis = setting.basis
-            loss, tol = PseudoLikelihoodLoss(tol=1e-6), 0.1 * np.sqrt(len(basis) / setting.n)
-            task = Task(loss, partial(self._pilot, setting, delta), tol, steps, self.max_iter, self.random_state)
-            found = optimum(basis, setting.scale / setting.width, samples, pilot, task)
-            self.pilot_, self.nu_ = found.pilot, self._nu(setting, delta)
-            return self._learn_jointly(setting, found)
+            if self._has_penalty:
+                return self._fit_sparse(samples, setting, delta, steps)
+            return self._unpenalised(samples, delta, steps, setting, setting)
+
+    def _fit_sparse(self, samples: ArraySamples, setting: Setting, delta: np.ndarray, steps: int) -> ISODUS:
+        """With a penalty: the tilted estimator at its fixed point, or the paper's."""
+        basis, unit = setting.basis, setting.scale / setting.width
+        refit = partial(self._unpenalised, samples, delta, steps)
+        self.nu_ = self._nu(setting, delta)
+        if steps:
+            self.pilot_ = "path"
+            make = partial(likelihood_nodes, basis)
+            return self._learn_sparse(setting, samples, make, None, floors(basis, unit), refit, self.tol, self.max_iter)
+        self.pilot_ = "none"
+        low = floors(basis, unit) if self.integrable == "enforce" else np.full(len(basis), -np.inf)
+        start = np.where(low > -np.inf, 100 * low, 0.0)
+        make = partial(SampledNodes, basis, self._loss(setting, self.nu_, delta))
+        return self._learn_sparse(setting, samples, make, start, low, refit, self.tol, self.max_iter)
+
+    def _unpenalised(
+        self, samples: ArraySamples, delta: np.ndarray, steps: int, setting: Setting, whole: Setting
+    ) -> ISODUS:
+        """The estimate over the terms of `setting`, as a model over those of `whole`."""
+        basis = setting.basis
+        if steps == 0 or len(basis) > MOST_JOINT_TERMS:
+            if steps:
+                warnings.warn(
+                    f"{len(basis):,} terms are too many to refine, which is done for all of them jointly, "
+                    f"up to {MOST_JOINT_TERMS:,}: this is the estimate of refine=0",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            self.pilot_ = "none"
+            screening, problems, self.nu_ = self._screened(setting, samples, delta)
+            return self._learn(setting, samples, screening, problems, self.nu_, whole)
+        pilot = self.pilot if isinstance(self.pilot, str) else pilot_parameters(self.pilot, setting)
+        loss, tol = PseudoLikelihoodLoss(tol=1e-6), 0.1 * np.sqrt(len(basis) / setting.n)
+        task = Task(loss, partial(self._pilot, setting, delta), tol, steps, self.max_iter, self.random_state)
+        found = optimum(basis, setting.scale / setting.width, samples, pilot, task)
+        self.pilot_, self.nu_ = found.pilot, self._nu(setting, delta)
+        return self._learn_jointly(whole, found)
 
     def _steps(self) -> int:
         """How many refinements there may be."""

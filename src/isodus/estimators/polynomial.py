@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import consensus as _consensus
 from ..arrays import Array, namespace, one_blas_thread, to_host
+from ..basis import MonomialBasis
 from ..enforcement import enforce
 from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note, stray_note
 from ..inference import joint_sandwich, node_sandwich
@@ -45,8 +46,9 @@ class PolynomialEstimator(BaseEstimator):
         loss: Loss,
         problems: Sequence[Problem],
         nu: np.ndarray | None = None,
+        whole: Setting | None = None,
     ) -> Self:
-        """Judge the node problems, make their estimates one, and keep the model."""
+        """Judge the node problems, make their estimates one, and keep the model; whole: with more terms, then zero."""
         basis = setting.basis
         status, effective = judge(setting, problems, nu)
         trusted = [word in ("converged", "weights concentrated") for word in status]
@@ -66,9 +68,12 @@ class PolynomialEstimator(BaseEstimator):
             if len(basis) > MOST_JOINT_TERMS:
                 return None
             at = [Evaluation(0.0, np.zeros(len(t)), A, setting.n) for t, A in zip(thetas, metrics, strict=True)]
-            return enforce(basis, theta, add_nodes(basis, at), setting.n)
+            moved = enforce(basis, theta, add_nodes(basis, at), setting.n)
+            return None if moved is None else _embedded(whole.basis, basis, moved)[0]
 
-        self._keep(setting, theta, None if nodes is None else _consensus.carry(basis, share, nodes), said, nearest)
+        whole = whole or setting
+        covariance = None if nodes is None else _consensus.carry(basis, share, nodes)
+        self._keep(whole, *_embedded(whole.basis, basis, theta, covariance), said, nearest)
         self.status_, self.effective_samples_ = status, effective
         self.n_iter_ = np.array([problem.n_iter for problem in problems])
         return self
@@ -79,22 +84,15 @@ class PolynomialEstimator(BaseEstimator):
         status = judge_joint(problem, objective.basis, setting.names)
         if problem.metric is None and problem.status == "converged":  # solved without one
             problem.metric = found.part(problem.theta).hessian
-        at = setting.basis.positions(setting.basis.padded(objective.basis.factors))
-        theta, covariance = np.zeros(len(setting.basis)), None
-        theta[at] = problem.theta
+        covariance = None
         if problem.metric is not None:
-            covariance = np.full((len(theta), len(theta)), np.nan)
-            free = ~problem.on_floor
-            covariance[np.ix_(at, at)] = joint_sandwich(objective, problem.theta, problem.metric, setting.n, free)
+            covariance = joint_sandwich(objective, problem.theta, problem.metric, setting.n, ~problem.on_floor)
+        theta, covariance = _embedded(setting.basis, objective.basis, problem.theta, covariance)
 
         def nearest() -> np.ndarray | None:
             evaluate = found.nearby()
             moved = enforce(found.basis, problem.theta, evaluate(problem.theta, True), setting.n, evaluate)
-            if moved is None:
-                return None
-            near = np.zeros(len(theta))
-            near[at] = moved
-            return near
+            return None if moved is None else _embedded(setting.basis, found.basis, moved)[0]
 
         self._keep(setting, theta, covariance, notes(setting, found), nearest)
         self.status_, self.effective_samples_ = status, np.full(p, setting.n)
@@ -197,3 +195,19 @@ class PolynomialEstimator(BaseEstimator):
             for name, value in self.get_params(deep=False).items()
             if name not in left_out
         }
+
+
+def _embedded(
+    whole: MonomialBasis, basis: MonomialBasis, theta: np.ndarray, covariance: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """θ and its covariance among the terms of a larger basis, where the others are zero and have no error."""
+    if whole is basis:
+        return theta, covariance
+    at = whole.positions(whole.padded(basis.factors))
+    large = np.zeros(len(whole))
+    large[at] = theta
+    if covariance is None:
+        return large, None
+    spread = np.full((len(whole), len(whole)), np.nan)
+    spread[np.ix_(at, at)] = covariance
+    return large, spread

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,17 +12,21 @@ from .. import consensus as _consensus
 from ..arrays import Array
 from ..basis import MonomialBasis
 from ..energy import local_parameters
-from ..fitting import minimize, prepare, sources
+from ..fitting import Setting, minimize, prepare, sources
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..optimum import Task, optimum
-from ..pilots import floors, gaussian
+from ..penalties import Terms, Weights
+from ..pilots import confined, floors, gaussian
+from ..samples import ArraySamples
+from ..selection import likelihood_nodes
 from ..validation import one_of, positive_integer, positive_number
-from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator
+from .penalized import PenalizedEstimator
+from .polynomial import MOST_JOINT_TERMS
 
 __all__ = ["PseudoLikelihood"]
 
 
-class PseudoLikelihood(PolynomialEstimator):
+class PseudoLikelihood(PenalizedEstimator):
     """Learn a polynomial exponential family by pseudo-likelihood.
 
     Maximises the mean of Σ_i log P(x_i | rest), whose normalisers are one-dimensional integrals at every sample:
@@ -67,6 +73,16 @@ class PseudoLikelihood(PolynomialEstimator):
         max_order: int | None = 2,
         min_degree: int = 1,
         basis: MonomialBasis | None = None,
+        l1: float | str = 0.0,
+        l1_scaling: str | None = None,
+        l1_weights: Weights | None = None,
+        l1_path: Sequence[float] | None = None,
+        penalize_self: bool = False,
+        include: Terms | None = None,
+        exclude: Terms | None = None,
+        rule: str = "and",
+        cv: int = 5,
+        debias: bool = False,
         consensus: str = "mean",
         integrable: str = "enforce",
         center: bool = True,
@@ -81,6 +97,16 @@ class PseudoLikelihood(PolynomialEstimator):
         self.max_order = max_order
         self.min_degree = min_degree
         self.basis = basis
+        self.l1 = l1
+        self.l1_scaling = l1_scaling
+        self.l1_weights = l1_weights
+        self.l1_path = l1_path
+        self.penalize_self = penalize_self
+        self.include = include
+        self.exclude = exclude
+        self.rule = rule
+        self.cv = cv
+        self.debias = debias
         self.consensus = consensus
         self.integrable = integrable
         self.center = center
@@ -98,26 +124,28 @@ class PseudoLikelihood(PolynomialEstimator):
         one_of(self.consensus, _consensus.METHODS, "consensus")
         one_of(self.integrable, ("enforce", "warn"), "integrable")
         one_of(self.integration, ("batched", "adaptive"), "integration")
-        setting = prepare(self, X, sample_weight)
-        basis = setting.basis
-        nodes = range(basis.n_variables)
-        options: dict[str, Any] = dict(tol=self.tol, max_iter=self.max_iter, random_state=self.random_state)
-        loss = PseudoLikelihoodLoss(adaptive=self.integration == "adaptive")
+        self._check_penalty()
+        setting = prepare(self, X, sample_weight, penalised=self._has_penalty)
         with sources(setting, self.n_jobs) as samples:
-            if len(basis) <= MOST_JOINT_TERMS:
-                task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state)
-                found = optimum(basis, setting.scale / setting.width, samples, "auto", task)
-                return self._learn_jointly(setting, found)
-            unit = setting.scale / setting.width
-            start, _ = gaussian(basis, samples)
-            starts = local_parameters(basis, np.maximum(start, floors(basis, unit, 0.3)), nodes)
-            problems = minimize(
-                samples,
-                basis,
-                loss,
-                starts,
-                local_parameters(basis, floors(basis, unit), nodes),
-                single=False,
-                **options,
-            )
-            return self._learn(setting, samples, loss, problems)
+            if not self._has_penalty:
+                return self._unpenalised(samples, setting, setting)
+            basis = setting.basis
+            make, low = partial(likelihood_nodes, basis), floors(basis, setting.scale / setting.width)
+            refit = partial(self._unpenalised, samples)
+            return self._learn_sparse(setting, samples, make, None, low, refit, self.tol, self.max_iter)
+
+    def _unpenalised(self, samples: ArraySamples, setting: Setting, whole: Setting) -> PseudoLikelihood:
+        """The estimate over the terms of `setting`, as a model over those of `whole`."""
+        basis = setting.basis
+        loss = PseudoLikelihoodLoss(adaptive=self.integration == "adaptive")
+        unit = setting.scale / setting.width
+        if len(basis) <= MOST_JOINT_TERMS:
+            task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state)
+            return self._learn_jointly(whole, optimum(basis, unit, samples, "auto", task))
+        nodes = range(basis.n_variables)
+        start, _ = gaussian(basis, samples)
+        starts = local_parameters(basis, confined(basis, start, unit), nodes)
+        low = [*local_parameters(basis, floors(basis, unit), nodes)]
+        options: dict[str, Any] = dict(tol=self.tol, max_iter=self.max_iter, random_state=self.random_state)
+        problems = minimize(samples, basis, loss, starts, low, single=False, **options)
+        return self._learn(setting, samples, loss, problems, whole=whole)

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from .. import consensus as _consensus
 from ..arrays import Array
 from ..basis import MonomialBasis
-from ..fitting import prepare, sources
+from ..fitting import Setting, prepare, sources
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..losses.score_matching import ScoreMatchingLoss
+from ..model import PolynomialModel
+from ..nodewise import SampledNodes
 from ..objective import Objective
 from ..optimum import Optimum
+from ..penalties import Terms, Weights
 from ..pilots import gaussian, quadratic_minimum
 from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
 from ..validation import one_of
-from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator
+from .penalized import PenalizedEstimator
+from .polynomial import MOST_JOINT_TERMS
 
 __all__ = ["ScoreMatching"]
 
+_TOL, _MAX_ITER = 1e-8, 50  # of fits with a penalty
 _FEW, _WORSE = 1024, 0.01  # samples that a model is compared with a Gaussian on, and what a variable may lose
 
 
-class ScoreMatching(PolynomialEstimator):
+class ScoreMatching(PenalizedEstimator):
     """Learn a polynomial exponential family by score matching (Hyvärinen, 2005).
 
     Minimises the mean of Σ_i ½(∂E/∂x_i)² − ∂²E/∂x_i², quadratic in θ: one pass over the samples and one linear
@@ -62,6 +69,16 @@ class ScoreMatching(PolynomialEstimator):
         max_order: int | None = 2,
         min_degree: int = 1,
         basis: MonomialBasis | None = None,
+        l1: float | str = 0.0,
+        l1_scaling: str | None = None,
+        l1_weights: Weights | None = None,
+        l1_path: Sequence[float] | None = None,
+        penalize_self: bool = False,
+        include: Terms | None = None,
+        exclude: Terms | None = None,
+        rule: str = "and",
+        cv: int = 5,
+        debias: bool = False,
         consensus: str = "mean",
         integrable: str = "warn",
         center: bool = True,
@@ -72,6 +89,16 @@ class ScoreMatching(PolynomialEstimator):
         self.max_order = max_order
         self.min_degree = min_degree
         self.basis = basis
+        self.l1 = l1
+        self.l1_scaling = l1_scaling
+        self.l1_weights = l1_weights
+        self.l1_path = l1_path
+        self.penalize_self = penalize_self
+        self.include = include
+        self.exclude = exclude
+        self.rule = rule
+        self.cv = cv
+        self.debias = debias
         self.consensus = consensus
         self.integrable = integrable
         self.center = center
@@ -82,23 +109,17 @@ class ScoreMatching(PolynomialEstimator):
         """Learn the model behind the rows of X; parameters as in `ISODUS.fit`."""
         one_of(self.consensus, _consensus.METHODS, "consensus")
         one_of(self.integrable, ("enforce", "warn"), "integrable")
-        setting = prepare(self, X, sample_weight)
-        basis = setting.basis
-        nodes = range(basis.n_variables)
-        loss = ScoreMatchingLoss()
+        self._check_penalty()
+        setting = prepare(self, X, sample_weight, penalised=self._has_penalty)
         with sources(setting, self.n_jobs) as samples:
-            zeros = [np.zeros(len(basis.local(i).terms)) for i in nodes]
-            evaluations = Objective(basis, loss, samples).evaluate(nodes, zeros)
-            if len(basis) > MOST_JOINT_TERMS:
-                problems = [quadratic_minimum(evaluation) for evaluation in evaluations]
-                return self._learn(setting, samples, loss, problems)
-            at_zero = add_nodes(basis, evaluations)
-            problem = quadratic_minimum(at_zero)
-            if at_zero.hessian is not None:
-                problem.evaluation = replace(at_zero, gradient=at_zero.gradient + at_zero.hessian @ problem.theta)
-            part = Joint(basis, loss, part_of(samples, basis.largest))
-            self._learn_jointly(setting, Optimum(problem, part, "none"))
-            worse = _worse_than_gaussian(basis, self.model_.theta, samples)
+            if self._has_penalty:
+                basis = setting.basis
+                zero, free = np.zeros(len(basis)), np.full(len(basis), -np.inf)
+                refit, make = partial(self._unpenalised, samples), partial(SampledNodes, basis, ScoreMatchingLoss())
+                self._learn_sparse(setting, samples, make, zero, free, refit, _TOL, _MAX_ITER)
+            else:
+                self._unpenalised(samples, setting, setting)
+            worse = _worse_than_gaussian(self.model_, samples)
         if worse > _WORSE:
             warnings.warn(
                 f"the model predicts a variable from the others worse than a Gaussian does, by {worse:.2g} in log P a "
@@ -108,16 +129,35 @@ class ScoreMatching(PolynomialEstimator):
             )
         return self
 
+    def _unpenalised(self, samples: ArraySamples, setting: Setting, whole: Setting) -> ScoreMatching:
+        """The estimate over the terms of `setting`, as a model over those of `whole`."""
+        basis, loss = setting.basis, ScoreMatchingLoss()
+        nodes = range(basis.n_variables)
+        zeros = [np.zeros(len(basis.local(i).terms)) for i in nodes]
+        evaluations = Objective(basis, loss, samples).evaluate(nodes, zeros)
+        if len(basis) > MOST_JOINT_TERMS:
+            problems = [quadratic_minimum(evaluation) for evaluation in evaluations]
+            return self._learn(setting, samples, loss, problems, whole=whole)
+        at_zero = add_nodes(basis, evaluations)
+        problem = quadratic_minimum(at_zero)
+        if at_zero.hessian is not None:
+            problem.evaluation = replace(at_zero, gradient=at_zero.gradient + at_zero.hessian @ problem.theta)
+        part = Joint(basis, loss, part_of(samples, basis.largest))
+        return self._learn_jointly(whole, Optimum(problem, part, "none"))
 
-def _worse_than_gaussian(basis: MonomialBasis, theta: np.ndarray, samples: ArraySamples) -> float:
+
+def _worse_than_gaussian(model: PolynomialModel, samples: ArraySamples) -> float:
     """By how much a variable's mean log P(x_i | rest) is below that of the Gaussian, on a thousand samples.
 
     0 where there is no Gaussian to compare with, or no conditional density to speak of.
     """
+    basis, theta = model.basis, model.theta
+    if basis.degree == 2 or len(basis) > MOST_JOINT_TERMS:
+        return 0.0
     gauss, exact = gaussian(basis, samples)
     few = samples if samples.n_rows <= _FEW else samples.subsample(_FEW, np.random.default_rng(0))
     likelihood = Joint(basis, PseudoLikelihoodLoss(tol=1e-6), few)
-    if not exact or basis.degree == 2:
+    if not exact:
         return 0.0
     value = likelihood(theta, hessian=False).value
     return (value - likelihood(gauss, hessian=False).value) / basis.n_variables if np.isfinite(value) else 0.0

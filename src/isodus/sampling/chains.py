@@ -291,11 +291,13 @@ def _blocks(
 ) -> Iterator[np.ndarray]:
     """The draws, (chains, some draws, p) at a time, of all parts; parts go on in place."""
     pieces = min(draws, 10)
+    # trajectories are few large products, which threads share; sweeps are many small ones, and hold the interpreter
+    prefer = "threads" if isinstance(parts[0].kernels[-1], Hamiltonian) else None
     for k in range(pieces):
         some = draws * (k + 1) // pieces - draws * k // pieces
         seeds = np.random.SeedSequence(rng.integers(2**32, size=4).tolist()).spawn(len(parts))
         jobs = (delayed(_advance)(part, some, thin, seed) for part, seed in zip(parts, seeds, strict=True))
-        results: list[tuple[Sampler, np.ndarray]] = Parallel(n_jobs=n_jobs, max_nbytes=None)(jobs)
+        results: list[tuple[Sampler, np.ndarray]] = Parallel(n_jobs=n_jobs, prefer=prefer, max_nbytes=None)(jobs)
         parts[:] = [part for part, _ in results]
         yield np.concatenate([block for _, block in results])
 

@@ -1,0 +1,206 @@
+"""What estimators with a penalty share: from options to a path, and from a path to a model of few terms."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..consensus import RULES, agreed
+from ..description import term_name
+from ..enforcement import enforce
+from ..fitting import Setting
+from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
+from ..nodewise import Nodes
+from ..objective import Evaluation
+from ..path import Penalized, Start, follow
+from ..penalties import SCALINGS, Terms, Weights, multiplier, weights
+from ..pilots import confined, floors
+from ..progress import Progress
+from ..refinement import Joint
+from ..regression import independent, second_moments
+from ..samples import ArraySamples, part_of
+from ..selection import METHODS, PenaltyPath, Task, choose
+from ..validation import one_of, positive_integer, true_or_false
+from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator
+
+__all__ = ["PenalizedEstimator"]
+
+_BEST = "ebic"  # what "auto" stands for; benchmarks/selection.py compares
+
+
+class PenalizedEstimator(PolynomialEstimator):
+    """A `PolynomialEstimator` that takes an L1 penalty, by which most terms become exactly zero."""
+
+    l1: float | str
+    l1_scaling: str | None
+    l1_weights: Weights | None
+    l1_path: Sequence[float] | None
+    penalize_self: bool
+    include: Terms | None
+    exclude: Terms | None
+    rule: str
+    cv: int
+    debias: bool
+
+    @property
+    def _has_penalty(self) -> bool:
+        return isinstance(self.l1, str) or bool(self.l1)
+
+    def _check_penalty(self) -> None:
+        if isinstance(self.l1, str):
+            one_of(self.l1, ("auto", *METHODS), "l1", "or a number of at least 0")
+        elif isinstance(self.l1, bool) or not isinstance(self.l1, Real) or not 0 <= float(self.l1) < np.inf:
+            raise ValueError(f"l1 must be a number of at least 0 or one of 'auto', 'ebic', 'cv', 'stars', not {self.l1!r}")
+        if self.l1_scaling not in SCALINGS:
+            raise ValueError(f"l1_scaling must be None, 'raw' or 'paper', not {self.l1_scaling!r}")
+        one_of(self.rule, RULES, "rule")
+        for name in ("penalize_self", "debias"):
+            true_or_false(getattr(self, name), name)
+        if positive_integer(self.cv, "cv") < 2:
+            raise ValueError(f"cv must be 2 folds or more, not {self.cv}")
+        if self.l1_path is not None:
+            if not isinstance(self.l1, str):
+                raise ValueError('l1_path is what l1="auto" chooses from; with a number for l1 leave it out')
+            self._check_path(np.asarray(self.l1_path, float))
+        if not self._has_penalty:
+            given = [name for name in ("l1_weights", "include", "exclude") if getattr(self, name) is not None]
+            given += [name for name in ("penalize_self", "debias") if getattr(self, name)]
+            if given:
+                raise ValueError(
+                    f"{', '.join(given)} without a penalty: set l1, or give the terms that the model is to have, basis="
+                )
+
+    def _check_path(self, path: np.ndarray) -> None:
+        if path.ndim != 1 or len(path) < 2 or not np.all(np.isfinite(path) & (path > 0)):
+            raise ValueError("l1_path must list two or more positive numbers")
+        bad = np.flatnonzero(np.diff(path) >= 0)
+        if len(bad):
+            k = int(bad[0])
+            raise ValueError(
+                f"l1_path must decrease, since each point starts from the one before, but {path[k]:g} is followed by "
+                f"{path[k + 1]:g}"
+            )
+
+    def _learn_sparse(
+        self,
+        setting: Setting,
+        samples: ArraySamples,
+        make: Callable[[ArraySamples], Nodes],
+        theta: np.ndarray | None,
+        low: np.ndarray,
+        refit: Callable[[Setting, Setting], Self],
+        tol: float,
+        max_iter: int,
+    ) -> Self:
+        """Fit with the penalty and keep the model of what survives.
+
+        make: the nodes of some samples; theta, low: where they start and least values, (M,), None for the model
+        without interactions. refit(setting, whole): the estimator without a penalty, over the terms of `setting`.
+        """
+        basis, unit, path = setting.basis, setting.scale / setting.width, None
+        weight = weights(basis, setting.names, self.l1_weights, self.include, self.exclude, self.penalize_self)
+        alone = confined(basis, independent(basis, second_moments(samples)), unit)
+        least = floors(basis, unit)
+        theta = alone if theta is None else theta
+        raw = self.l1_scaling is not None
+        task = Task(basis, make, theta, weight, low, raw, tol, max_iter, self.rule, alone, least)
+        if isinstance(self.l1, str):
+            how = _BEST if self.l1 == "auto" else self.l1
+            if how == "cv" and samples.n_rows < 2 * self.cv:
+                raise ValueError(f"{samples.n_rows} samples are too few for cv={self.cv} folds of two or more")
+            scaled = None
+            if self.l1_path is not None:
+                scaled = [multiplier(v, self.l1_scaling, len(setting.names), setting.n) for v in self.l1_path]
+            with Progress() as progress:
+                path, start, found = choose(task, samples, setting.n, how, scaled, progress, folds=self.cv)
+        else:
+            start = task.start(samples)
+            (found,) = follow(start, [multiplier(self.l1, self.l1_scaling, len(setting.names), setting.n)])
+        self.l1_, self.l1_max_, self.kkt_ = found.l1, start.l1_max, found.residual
+        if path is not None:
+            self.path_ = path
+        else:
+            vars(self).pop("path_", None)
+        theta = agreed(start.nodes.terms, found.theta, len(basis), self.rule, self.consensus)
+        kept = np.flatnonzero((theta != 0) | (weight == 0) | (low > -np.inf))
+        said = self._structure_notes(setting, weight, theta, start, path)
+        whole = setting._replace(basis=basis.spanned(kept) if np.any(setting.location) else basis.only(kept))
+        if self.debias:
+            refit(setting._replace(basis=basis.only(kept)), whole)
+            self._say(said)
+            return self
+        at = whole.basis.positions(whole.basis.padded(basis.factors[kept]))
+        sparse = np.zeros(len(whole.basis))
+        sparse[at] = theta[kept]
+        self._keep(whole, sparse, None, said, lambda: _nearest(whole, sparse, samples))
+        self.status_ = self._judge_nodes(setting, found, tol)
+        self.effective_samples_ = np.full(len(setting.names), setting.n)
+        self.n_iter_ = np.full(len(setting.names), found.n_iter)
+        return self
+
+    def _judge_nodes(self, setting: Setting, found: Penalized, tol: float) -> list[str]:
+        bad = np.flatnonzero(~(found.residual <= tol))
+        if len(bad):
+            worst = bad[np.argmax(found.residual[bad])]
+            warnings.warn(
+                f"{', '.join(setting.names[i] for i in bad[:8])}{' …' if len(bad) > 8 else ''}: the conditions of "
+                f"optimality are missed by up to {found.residual[worst]:.1e} (wanted: {tol:.1e}; l1 is {found.l1:.3g}). "
+                "Raise max_iter or l1",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return ["iteration limit" if i in set(bad.tolist()) else "converged" for i in range(len(setting.names))]
+
+    def _structure_notes(
+        self, setting: Setting, weight: np.ndarray, theta: np.ndarray, start: Start, path: PenaltyPath | None
+    ) -> list[str]:
+        """What was chosen and why; a warning where nothing was."""
+        basis = setting.basis
+        penalised = (weight > 0) & np.isfinite(weight)
+        many = int(np.count_nonzero(theta[penalised]))
+        said = [f"{many:,} of {np.count_nonzero(penalised):,} penalised terms are in the model (l1 = {self.l1_:.3g})"]
+        if path is not None:
+            said[0] += f": {path.why}"
+        if not np.any(theta[basis.orders > 1]):
+            strongest = ""
+            if np.any(penalised):
+                slope = np.where(start.weight > 0, np.abs(start.empty.gradient) / start.weight, 0.0)
+                i, k = np.unravel_index(np.argmax(np.where(np.isfinite(start.weight), slope, 0.0)), slope.shape)
+                name = term_name(basis.terms[start.nodes.terms[i, k]], setting.names)
+                standard = slope[i, k] * np.sqrt(setting.n)
+                chance = np.sqrt(2 * np.log(max(np.count_nonzero(penalised), 2)))
+                strongest = f". The nearest to it is {name}, which any l1 below {self.l1_max_:.3g} takes in first"
+                if self.l1_scaling is None:
+                    strongest += (
+                        f"; it is {standard:.1f} standard errors from none, and of so many terms one is "
+                        f"{chance:.1f} from it by chance"
+                    )
+            said.append(f"no interaction is in the model{strongest}")
+            warnings.warn(said[-1], UserWarning, stacklevel=4)
+        return said
+
+    def _say(self, said: list[str]) -> None:
+        """Notes, before those that there are."""
+        self.notes_ = [*said, *self.notes_]
+        self.model_ = replace(self.model_, settings=self.model_.settings | {"notes": self.notes_})
+
+
+def _nearest(setting: Setting, theta: np.ndarray, samples: ArraySamples) -> np.ndarray | None:
+    """The nearest parameters with a density, as pseudo-likelihood's curvature measures it; None if there are none."""
+    basis = setting.basis
+    if len(basis) > MOST_JOINT_TERMS:
+        return None
+    joint = Joint(basis, PseudoLikelihoodLoss(tol=1e-6), part_of(samples, basis.largest))
+    slope = joint(theta).gradient  # what the penalty holds up: θ is to be the minimum
+
+    def evaluate(at: np.ndarray, hessian: bool) -> Evaluation:
+        found = joint(at, hessian)
+        return replace(found, value=found.value - float(slope @ (at - theta)), gradient=found.gradient - slope)
+
+    return enforce(basis, theta, evaluate(theta, True), setting.n, evaluate)

@@ -1,0 +1,201 @@
+"""Penalised fits of all nodes: a working set that grows until no slope asks for more, and a path of penalties.
+
+    F_i(θ) + λ Σ_k ω_ik |θ_k|,    ω_ik = weight of the term × noise of its slope,
+
+with the noise √⟨slope²⟩ at the model without any penalised term. Over n samples a slope that is zero in truth is of
+size noise/√n, so that λ√n is how many standard errors a term must show to be taken in, whatever its degree. The model
+is empty from λ_max on, which is the first point of a path; each of the next starts from the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from .nodewise import Nodes
+from .solvers.proximal import minimize, residual
+
+__all__ = ["Penalized", "Start", "begin", "follow", "over"]
+
+_ROUNDS = 60
+_MORE = 12  # places that a node's working set may grow by at once, or by as many as it has
+_CELLS = 2e7  # of the Hessians of nodes that are solved at once
+
+
+@dataclass(frozen=True)
+class Penalized:
+    """All nodes at one λ: theta (p, K), gradient (p, K), value (p,), residual (p,), all of the problem with λ.
+
+    residual: by how much the conditions of optimality are missed, in units of each slope's noise, as λ is.
+    """
+
+    l1: float
+    theta: np.ndarray
+    value: np.ndarray
+    gradient: np.ndarray
+    residual: np.ndarray
+    n_iter: int
+
+    @property
+    def sparse(self) -> csr_array:
+        """θ, without its zeros."""
+        return csr_array(self.theta)
+
+
+@dataclass(frozen=True)
+class Start:
+    """The model without penalised terms, and what a penalty needs to know of it.
+
+    weight: (p, K), ω of each place, 0 for terms that are not penalised, infinite for those that are left out;
+    low: (p, K), least values; unit: (p, K), the noise of each slope.
+    """
+
+    nodes: Nodes
+    weight: np.ndarray
+    low: np.ndarray
+    unit: np.ndarray
+    empty: Penalized
+    tol: float
+    max_iter: int
+
+    @property
+    def l1_max(self) -> float:
+        """The least λ at which no penalised term is in the model."""
+        penalised = (self.weight > 0) & np.isfinite(self.weight)
+        if not penalised.any():
+            return 0.0
+        return float((np.abs(self.empty.gradient[penalised]) / self.weight[penalised]).max())
+
+
+def begin(
+    nodes: Nodes,
+    theta: np.ndarray,
+    weight: np.ndarray,
+    low: np.ndarray,
+    *,
+    raw: bool = False,
+    tol: float,
+    max_iter: int,
+) -> Start:
+    """Fit the terms that are not penalised, from θ, (p, K), and find the noise of all slopes.
+
+    weight, low: (p, K), weight 0 where there is no penalty, infinite where there is no term; raw: whether weights are
+    costs themselves, not in units of noise.
+    """
+    unit = np.ones_like(theta)
+    free = np.where(weight == 0, 0.0, np.inf)
+    theta = np.where((weight == 0) | (low > -np.inf), theta, 0.0)
+    held = low > -np.inf
+    first = _solve(nodes, np.inf, theta, np.where(held, 0.0, free), low, unit, (weight == 0) | held, tol, max_iter)
+    unit = nodes.noise(first.theta, first.value)
+    weight = weight if raw else np.where(np.isfinite(weight) & (weight > 0), weight * unit, weight)
+    return Start(nodes, weight, low, unit, first, tol, max_iter)
+
+
+def over(
+    nodes: Nodes, theta: np.ndarray, inside: np.ndarray, low: np.ndarray, *, tol: float, max_iter: int
+) -> Penalized:
+    """The minimum over some places, (p, K) of bool, without a penalty, from θ, (p, K)."""
+    cost = np.where(inside, 0.0, np.inf)
+    return _solve(nodes, 0.0, theta, cost, low, np.ones_like(theta), inside, tol, max_iter)
+
+
+def follow(start: Start, l1: Sequence[float], at: Penalized | None = None) -> Iterator[Penalized]:
+    """The solution at each λ of a decreasing sequence, one after the other."""
+    here = at or start.empty
+    before = min(here.l1, start.l1_max)
+    for value in l1:
+        here = _at(start, float(value), here, before)
+        before = float(value)
+        yield here
+
+
+def _at(start: Start, l1: float, here: Penalized, before: float) -> Penalized:
+    penalised = (start.weight > 0) & np.isfinite(start.weight)
+    if l1 >= start.l1_max and not (here.theta[penalised] != 0).any() and not (start.low[penalised] > -np.inf).any():
+        return replace(start.empty, l1=l1)
+    with np.errstate(invalid="ignore"):
+        cost = np.where(start.weight == 0, 0.0, l1 * start.weight)
+    # slopes change by less than λ does, nearly always: the others are looked at when the rest is solved
+    likely = np.abs(here.gradient) >= np.where(np.isfinite(cost), max(2 * l1 - before, l1 / 2) * start.weight, np.inf)
+    working = (here.theta != 0) | (start.weight == 0) | (start.low > -np.inf)
+    working |= _largest(np.where(likely & penalised & ~working, np.abs(here.gradient) / start.unit, 0.0), working)
+    return _solve(start.nodes, l1, here.theta, cost, start.low, start.unit, working, start.tol, start.max_iter)
+
+
+def _solve(
+    nodes: Nodes,
+    l1: float,
+    theta: np.ndarray,
+    cost: np.ndarray,
+    low: np.ndarray,
+    unit: np.ndarray,
+    working: np.ndarray,
+    tol: float,
+    max_iter: int,
+) -> Penalized:
+    """Solve on a working set, look at all slopes, take in those that the penalty does not hold, and again."""
+    theta, rows, n_iter = theta.copy(), np.arange(len(theta)), 0
+    for _ in range(_ROUNDS):
+        for some in _groups(working, rows):
+            places = _packed(working[some])
+            there = places >= 0
+
+            def pick(x: np.ndarray, otherwise: float) -> np.ndarray:
+                return np.where(there, x[some[:, None], places], otherwise)  # noqa: B023
+
+            found = minimize(
+                nodes.on(some, places),
+                pick(theta, 0.0),
+                pick(cost, 0.0),
+                pick(low, -np.inf),
+                pick(unit, 1.0),
+                tol=0.5 * tol,
+                max_iter=max_iter,
+            )
+            n_iter = max(n_iter, int(found.n_iter.max(initial=0)))
+            at, k = np.nonzero(there)
+            theta[some[at], places[at, k]] = found.theta[at, k]
+        value, gradient = nodes.full(theta)
+        with np.errstate(invalid="ignore"):
+            missed = residual(theta, gradient, np.where(np.isfinite(cost), cost, np.inf), low) / unit
+        asking = (missed > tol) & ~working
+        if not asking.any():
+            break
+        rows = np.flatnonzero(asking.any(axis=1))
+        working = working | _largest(np.where(asking, missed, 0.0), working)
+    return Penalized(l1, theta, value, gradient, missed.max(axis=1), n_iter)
+
+
+def _largest(size: np.ndarray, working: np.ndarray) -> np.ndarray:
+    """The places with the largest positive sizes, at most so many a node, (p, K) of bool."""
+    many = np.count_nonzero(size, axis=1)
+    most = np.maximum(_MORE, np.count_nonzero(working, axis=1))
+    chosen = size > 0
+    for i in np.flatnonzero(many > most):
+        chosen[i] = False
+        chosen[i, np.argpartition(-size[i], most[i])[: most[i]]] = True
+    return chosen
+
+
+def _packed(working: np.ndarray) -> np.ndarray:
+    """The places of a working set, row by row, padded with -1."""
+    count = np.count_nonzero(working, axis=1)
+    row, place = np.nonzero(working)
+    out = np.full((len(working), max(int(count.max(initial=0)), 1)), -1)
+    out[row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)] = place
+    return out
+
+
+def _groups(working: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
+    """Nodes that are solved at once: with working sets of like size, where their Hessians would fill the memory."""
+    count = np.count_nonzero(working[rows], axis=1)
+    rows, count = rows[np.argsort(count, kind="stable")], np.sort(count)
+    while len(rows):
+        fits = np.arange(1, len(rows) + 1) * count.astype(float) ** 2 <= _CELLS
+        many = max(int(np.count_nonzero(fits)), 1)
+        yield np.sort(rows[:many])
+        rows, count = rows[many:], count[many:]

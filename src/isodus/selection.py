@@ -1,0 +1,308 @@
+"""How strong a penalty is to be: a path of structures, and which of them the data support.
+
+Every λ of a path leaves a structure, the terms that all their nodes keep ("and") or any does ("or"). What a structure
+is worth is asked of pseudo-likelihood's estimate over its terms without a penalty: shrunk estimates want more terms
+than there are. Three ways to ask:
+
+"ebic"   extended Bayes information criterion (Chen and Chen, 2008; Foygel and Drton, 2010), of all nodes,
+         Σ_i 2n F_i + k_i log n + 2γ log C(K_i, k_i), k_i of K_i terms penalised at node i, γ = ½: the least.
+"cv"     F on samples that were left out, in turn: the fewest terms within a standard error of the least.
+"stars"  stability (Liu, Roeder and Wasserman, 2010): the weakest penalty at which structures of subsamples hardly
+         differ: 2ξ(1 − ξ), averaged over terms that are ever chosen, ξ the share of subsamples that choose one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from .basis import MonomialBasis
+from .consensus import agreed
+from .losses.pseudo_likelihood import PseudoLikelihoodLoss
+from .nodewise import GramNodes, Nodes, SampledNodes
+from .path import Penalized, Start, begin, follow, over
+from .progress import Progress
+from .regression import second_moments
+from .samples import ArraySamples
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["METHODS", "PenaltyPath", "Task", "choose", "grid", "likelihood_nodes", "trace"]
+
+METHODS = ("ebic", "cv", "stars")
+_POINTS = 30
+_WEAKEST = 0.35  # of the slope that chance gives the largest of all terms, where a path ends
+_GAMMA = 0.5
+_SUBSAMPLES, _UNSTABLE = 20, 0.05
+_LATER = 6  # points without a better one, after which a path by "ebic" is not followed further
+
+
+class Task(NamedTuple):
+    """A fit with a penalty, for any samples. theta, weight, low: by term, (M,); rule: "and" or "or"."""
+
+    basis: MonomialBasis
+    make: Callable[[ArraySamples], Nodes]
+    theta: np.ndarray
+    weight: np.ndarray
+    low: np.ndarray
+    raw: bool
+    tol: float
+    max_iter: int
+    rule: str
+    likelihood_theta: np.ndarray
+    likelihood_low: np.ndarray
+
+    def start(self, samples: ArraySamples) -> Start:
+        """The model without penalised terms."""
+        nodes = self.make(samples)
+        options: dict[str, Any] = dict(raw=self.raw, tol=self.tol, max_iter=self.max_iter)
+        by_place = [_in_places(nodes, *pair) for pair in ((self.theta, 0.0), (self.weight, np.inf), (self.low, -np.inf))]
+        return begin(nodes, *by_place, **options)
+
+    def structure(self, start: Start, found: Penalized) -> np.ndarray:
+        """One θ for all nodes, (M,)."""
+        return agreed(start.nodes.terms, found.theta, len(self.basis), self.rule)
+
+
+@dataclass(frozen=True)
+class PenaltyPath:
+    """The penalties that were looked at and what each leaves, from the strongest on.
+
+    Attributes
+    ----------
+    l1 : ndarray of shape (n_points,)
+        λ, decreasing.
+    n_terms : ndarray of shape (n_points,)
+        How many penalised terms are in the structure.
+    values : ndarray of shape (n_points,)
+        The criterion, by which less is better; NaN where it was not computed.
+    errors : ndarray of shape (n_points,)
+        Its standard errors, for cross-validation.
+    chosen : int
+        Which point was taken.
+    why : str
+        The reason in words.
+    terms : list of ndarrays
+        Positions of the terms in the structure at each point, in the basis that was searched.
+    thetas : list of ndarrays
+        Their penalised parameters, in standardised variables.
+    residuals : ndarray of shape (n_points,)
+        By how much the conditions of optimality are missed at each point, at most, in the units of λ.
+    """
+
+    l1: np.ndarray
+    n_terms: np.ndarray
+    values: np.ndarray
+    errors: np.ndarray
+    chosen: int
+    why: str
+    criterion: str
+    terms: list[np.ndarray] = field(repr=False)
+    thetas: list[np.ndarray] = field(repr=False)
+    residuals: np.ndarray = field(repr=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a point: l1, n_terms, value, error, chosen."""
+        import pandas as pd
+
+        columns = {"l1": self.l1, "n_terms": self.n_terms, self.criterion: self.values, "error": self.errors}
+        return pd.DataFrame(columns | {"chosen": np.arange(len(self.l1)) == self.chosen})
+
+    def plot(self, axes: Any = None) -> Any:
+        """The criterion and the parameters against λ, with the chosen point marked; two matplotlib axes, returned."""
+        import matplotlib.pyplot as plt
+
+        if axes is None:
+            axes = plt.subplots(2, 1, sharex=True, figsize=(6.4, 6.0), layout="constrained")[1]
+        top, bottom = axes
+        known = np.isfinite(self.values)
+        error = self.errors[known] if np.isfinite(self.errors[known]).all() else None
+        top.errorbar(self.l1[known], self.values[known], error, marker="o", markersize=3, linewidth=1, capsize=2)
+        top.set_ylabel(self.criterion)
+        top.set_title(f"{self.n_terms[self.chosen]} terms at l1 = {self.l1[self.chosen]:.3g}")
+        used = np.unique(np.concatenate([*self.terms, np.empty(0, int)]).astype(int))
+        values = np.zeros((len(self.l1), len(used)))
+        for row, at, theta in zip(values, self.terms, self.thetas, strict=True):
+            row[np.searchsorted(used, at)] = theta
+        inside = np.isin(used, self.terms[self.chosen])
+        for mask, options in ((~inside, dict(color="0.8", linewidth=0.6)), (inside, dict(linewidth=1.0))):
+            if mask.any():
+                bottom.plot(self.l1, values[:, mask], **options)
+        bottom.set_xscale("log")
+        bottom.invert_xaxis()
+        bottom.set_xlabel("l1")
+        bottom.set_ylabel("parameter, standardised")
+        for one in (top, bottom):
+            one.axvline(self.l1[self.chosen], color="0.3", linestyle=":", linewidth=1)
+        return axes
+
+
+def likelihood_nodes(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
+    """Pseudo-likelihood, which at degree 2 the second moments tell."""
+    if basis.degree == 2:
+        return GramNodes(basis, second_moments(samples))
+    return SampledNodes(basis, PseudoLikelihoodLoss(tol=1e-8), samples)
+
+
+def grid(task: Task, start: Start, n: float, points: int = _POINTS) -> np.ndarray:
+    """λ from where the model is empty to where chance begins to fill it."""
+    penalised = (start.weight > 0) & np.isfinite(start.weight)
+    chance = _WEAKEST * np.sqrt(2 * np.log(max(np.count_nonzero(penalised), 2)) / n)
+    if task.raw:
+        chance *= float(np.median(start.unit[penalised] / start.weight[penalised]))
+    top = start.l1_max
+    return np.geomspace(top, min(max(chance, 1e-3 * top), 0.3 * top), points)
+
+
+def trace(
+    task: Task, start: Start, l1: Sequence[float], progress: Progress, what: str = "penalties"
+) -> Iterator[tuple[Penalized, np.ndarray]]:
+    """The solution of all nodes and the structure at each λ, one after the other."""
+    for k, found in enumerate(follow(start, l1)):
+        progress(what, k + 1, len(l1))
+        yield found, task.structure(start, found)
+
+
+def choose(
+    task: Task,
+    samples: ArraySamples,
+    n: float,
+    how: str,
+    l1: Sequence[float] | None,
+    progress: Progress,
+    folds: int = 5,
+) -> tuple[PenaltyPath, Start, Penalized]:
+    """A path with its chosen point, and what is there. how: "ebic", "cv" or "stars"; n: the sum of the weights."""
+    start = task.start(samples)
+    values = np.asarray(grid(task, start, n) if l1 is None else l1, float)
+    judge: Any = {
+        "ebic": lambda: _Ebic(task, samples, n),
+        "cv": lambda: _HeldOut(task, samples, values, folds, progress),
+        "stars": lambda: _Stable(task, samples, values, progress),
+    }[how]()
+    solutions, found = [], []
+    try:
+        for point, theta in trace(task, start, values, progress):
+            solutions.append(point)
+            found.append(theta)
+            if judge.enough(theta):
+                break
+    except KeyboardInterrupt:
+        if not found:
+            raise
+    path_values, errors, chosen, why = judge.verdict(found)
+    penalised = (task.weight > 0) & np.isfinite(task.weight)
+    terms = [np.flatnonzero((theta != 0) & penalised) for theta in found]
+    count = len(found)
+    path = PenaltyPath(
+        values[:count],
+        np.array([len(at) for at in terms]),
+        path_values[:count],
+        errors[:count],
+        chosen,
+        why,
+        {"ebic": "EBIC", "cv": "held-out −log P a variable", "stars": "instability"}[how],
+        terms,
+        [theta[at] for theta, at in zip(found, terms, strict=True)],
+        np.array([point.residual.max() for point in solutions]),
+    )
+    return path, start, solutions[chosen]
+
+
+class _Refits:
+    """Pseudo-likelihood's optimum over a structure, node by node, each from the one before."""
+
+    def __init__(self, task: Task, samples: ArraySamples) -> None:
+        self.task, self.nodes = task, likelihood_nodes(task.basis, samples)
+        self.theta = _in_places(self.nodes, task.likelihood_theta, 0.0)
+        self.low = _in_places(self.nodes, task.likelihood_low, -np.inf)
+        self._last: tuple[np.ndarray, Penalized] | None = None
+
+    def __call__(self, theta: np.ndarray) -> Penalized:
+        """At the terms where θ, (M,), is not zero, and those without a penalty."""
+        inside = (theta != 0) | (self.task.weight == 0) | (self.task.likelihood_low > -np.inf)
+        if self._last is None or not np.array_equal(self._last[0], inside):
+            mask = _in_places(self.nodes, inside, False)
+            found = over(self.nodes, np.where(mask, self.theta, 0.0), mask, self.low, tol=1e-6, max_iter=50)
+            self._last, self.theta = (inside, found), found.theta
+        return self._last[1]
+
+
+class _Ebic:
+    def __init__(self, task: Task, samples: ArraySamples, n: float) -> None:
+        self.n, self.refits, self.values = n, _Refits(task, samples), []
+        penalised = _in_places(self.refits.nodes, (task.weight > 0) & np.isfinite(task.weight), False)
+        self.penalised, self.many = penalised, np.count_nonzero(penalised, axis=1)
+
+    def enough(self, theta: np.ndarray) -> bool:
+        found = self.refits(theta)
+        k = np.count_nonzero((found.theta != 0) & self.penalised, axis=1)
+        ways = gammaln(self.many + 1) - gammaln(k + 1) - gammaln(self.many - k + 1)
+        price = k * np.log(self.n) + 2 * _GAMMA * ways
+        self.values.append(float(np.sum(2 * self.n * found.value + price)))
+        return len(self.values) - int(np.argmin(self.values)) > _LATER
+
+    def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
+        values = np.array(self.values[: len(found)])
+        chosen = int(np.argmin(values))
+        return values, np.full(len(values), np.nan), chosen, "the least extended BIC"
+
+
+class _HeldOut:
+    def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, folds: int, progress: Progress) -> None:
+        rows = np.random.default_rng(0).permutation(samples.n_rows) % folds
+        self.scores = np.empty((folds, len(l1)))
+        for fold in range(folds):
+            train, rest = samples.take(np.flatnonzero(rows != fold)), samples.take(np.flatnonzero(rows == fold))
+            refits, unseen = _Refits(task, train), likelihood_nodes(task.basis, rest)
+            part = task.start(train)
+            what = f"penalties, fold {fold + 1} of {folds}"
+            for k, (_, theta) in enumerate(trace(task, part, l1, progress, what)):
+                value, _ = unseen.full(refits(theta).theta)
+                self.scores[fold, k] = value.mean()
+
+    def enough(self, theta: np.ndarray) -> bool:
+        return False
+
+    def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
+        scores = self.scores[:, : len(found)]
+        mean = scores.mean(axis=0)
+        least = int(np.argmin(mean))
+        # of the differences from the least: what the folds share does not blur the comparison
+        error = (scores - scores[:, least : least + 1]).std(axis=0, ddof=1) / np.sqrt(len(scores))
+        chosen = int(np.argmax(mean - mean[least] <= error))
+        return mean, error, chosen, f"the strongest penalty within a standard error of the least of {len(scores)} folds"
+
+
+class _Stable:
+    def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, progress: Progress) -> None:
+        rng, size = np.random.default_rng(0), samples.n_rows
+        some = int(min(0.8 * size, max(10 * np.sqrt(size), 0.5 * size)))
+        share = np.zeros((len(l1), len(task.basis)), np.float32)
+        for k in range(_SUBSAMPLES):
+            part = task.start(samples.take(np.sort(rng.choice(size, some, replace=False))))
+            what = f"penalties, subsample {k + 1} of {_SUBSAMPLES}"
+            for j, (_, theta) in enumerate(trace(task, part, l1, progress, what)):
+                share[j] += (theta != 0) / _SUBSAMPLES
+        penalised = (task.weight > 0) & np.isfinite(task.weight)
+        share = share[:, penalised]
+        ever = max(int(np.count_nonzero(share.max(axis=0))), 1)
+        self.values = np.maximum.accumulate((2 * share * (1 - share)).sum(axis=1) / ever)
+
+    def enough(self, theta: np.ndarray) -> bool:
+        return False
+
+    def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
+        values = self.values[: len(found)]
+        chosen = int(np.flatnonzero(values <= _UNSTABLE)[-1]) if (values <= _UNSTABLE).any() else 0
+        return values, np.full(len(values), np.nan), chosen, f"the weakest penalty with an instability below {_UNSTABLE}"
+
+
+def _in_places(nodes: Nodes, by_term: np.ndarray, otherwise: Any) -> np.ndarray:
+    """What is given by term, (M,), in the places of the nodes, (p, K)."""
+    return np.where(nodes.terms >= 0, by_term[nodes.terms], otherwise)
