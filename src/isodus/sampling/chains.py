@@ -32,6 +32,7 @@ METHODS = ("gibbs", "hmc", "tempering")
 
 _STARTS, _EACH = 64, 8  # where chains start, and how many there
 _PART = 128  # chains of a job
+_LARGE = 1 << 14  # values of its state from which it runs in a thread
 _SWEEPS = 20
 _DRAWS = 20  # of every chain, or more: fewer would not tell how they mix
 _MIXED = 1.01  # R-hat, and what a round must reach: this share of independent samples
@@ -291,8 +292,9 @@ def _blocks(
 ) -> Iterator[np.ndarray]:
     """The draws, (chains, some draws, p) at a time, of all parts; parts go on in place."""
     pieces = min(draws, 10)
-    # trajectories are few large products, which threads share; sweeps are many small ones, and hold the interpreter
-    prefer = "threads" if isinstance(parts[0].kernels[-1], Hamiltonian) else None
+    # trajectories of many variables are few large products, which threads share; all else holds the interpreter
+    large = isinstance(parts[0].kernels[-1], Hamiltonian) and parts[0].X.size >= _LARGE
+    prefer = "threads" if large else None
     for k in range(pieces):
         some = draws * (k + 1) // pieces - draws * k // pieces
         seeds = np.random.SeedSequence(rng.integers(2**32, size=4).tolist()).spawn(len(parts))

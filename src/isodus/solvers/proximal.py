@@ -164,7 +164,7 @@ def lasso(H: np.ndarray, g: np.ndarray, theta: np.ndarray, cost: np.ndarray, low
             break
         rows, keep = rows[~done], ~done
         H, b, z, c, floor, size = H[keep], b[keep], z[keep], c[keep], floor[keep], size[keep]
-    return np.maximum(out * scale, low)
+    return np.where(out <= low / scale, low, out * scale)  # on the floor to the last digit
 
 
 def _sweep(H: np.ndarray, b: np.ndarray, z: np.ndarray, c: np.ndarray, floor: np.ndarray) -> None:
