@@ -190,6 +190,9 @@ class MonomialBasis:
     @cached_property
     def largest(self) -> int:
         """Most terms that contain one variable."""
+        if not self._explicit:  # all monomials less those of the other variables
+            p, options = self.n_variables, dict(min_degree=self.min_degree, max_order=self.max_order)
+            return len(self) - (n_monomials(p - 1, self.degree, **options) if p > 1 else 0)
         return max(len(self.local(i).terms) for i in range(self.n_variables))
 
     def only(self, at: np.ndarray) -> MonomialBasis:

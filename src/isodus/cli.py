@@ -130,6 +130,12 @@ def fit(
     degree: Annotated[int, typer.Option(help="Highest degree of a term; even.")] = 4,
     max_order: Annotated[int, typer.Option(help="Most distinct variables in a term.")] = 2,
     estimator: Annotated[Estimator, typer.Option(help="What to learn by.")] = Estimator.ISODUS,
+    l1: Annotated[
+        str, typer.Option(help="Penalty that leaves few terms: a number, or auto, ebic, cv or stars to choose one.")
+    ] = "0",
+    debias: Annotated[
+        bool, typer.Option("--debias", help="Fit what the penalty leaves once more, without it.")
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Learn the model behind the numeric columns of a CSV file, and say what it found."""
@@ -146,7 +152,7 @@ def fit(
         table = _transformed(table, transform)
 
         choice: Any = {"isodus": ISODUS, "pseudo-likelihood": PseudoLikelihood, "score-matching": ScoreMatching}
-        learner = choice[estimator](degree, max_order=max_order, n_jobs=-1)
+        learner = choice[estimator](degree, max_order=max_order, l1=_penalty(l1), debias=debias, n_jobs=-1)
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught, Console(stderr=True).status("learning …"):
             warnings.simplefilter("always")
@@ -165,6 +171,14 @@ def fit(
         if output:
             model.save(output)
             typer.echo(f"model written to {output}")
+
+
+def _penalty(text: str) -> float | str:
+    """A number, or the word that it is."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 class Method(StrEnum):

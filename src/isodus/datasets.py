@@ -28,6 +28,7 @@ __all__ = [
     "double_wells",
     "gaussian",
     "gaussian_10",
+    "hypertree_polynomial",
     "load_sachs",
     "paper_1d",
     "paper_4d",
@@ -167,15 +168,60 @@ def sparse_polynomial(
     return PolynomialModel.from_dict(own | _random_parameters(terms, p, c, strength, rng))
 
 
+def hypertree_polynomial(
+    p: int,
+    degree: int = 4,
+    *,
+    max_order: int = 4,
+    strength: float = 0.9,
+    rng: int | np.random.Generator | None = 0,
+) -> PolynomialModel:
+    """A random model whose groups of interacting variables form a tree, strong enough to be found.
+
+        E(x) = U(x) + Σ_a θ_a x^{α_a},    U(x) = Σ_i Σ_{d = 2, 4, …} 0.1 x_i^d,    |Σ_a θ_a x^{α_a}| ≤ strength · U(x)
+
+    Groups of max_order, …, 3, 2 variables take turns until all variables have one; each but the first shares one
+    variable with the groups before it, and no variable is in more than two. Each has one monomial of all its variables,
+    of random degree. All are as large as the bound allows, with random signs.
+    """
+    p, degree, max_order = _whole(p, "p", 2), _whole(degree, "degree", 2), _whole(max_order, "max_order", 2)
+    if degree % 2:
+        raise ValueError(f"degree must be even, not {degree}: an energy of odd degree falls without bound")
+    if not 0 < _number(strength, "strength") < 1:
+        raise ValueError(f"strength must lie between 0 and 1, not {strength!r}: at 1 the model may not be integrable")
+    if max_order > min(p, degree):
+        raise ValueError(
+            f"max_order={max_order}, but a term of degree {degree} has at most {min(p, degree)} of {p} variables"
+        )
+    rng = np.random.default_rng(rng)
+    waiting, once, groups = rng.permutation(p).tolist(), [], []
+    for q in cycle(range(max_order, 1, -1)):
+        if not waiting:
+            break
+        shared = [once.pop(rng.integers(len(once)))] if once else []
+        new = [waiting.pop() for _ in range(min(q - len(shared), len(waiting)))]
+        groups.append(tuple(sorted(shared + new)))
+        once += new
+    terms = [_random_monomial(group, degree, rng) for group in groups]
+    c = dict.fromkeys(range(2, degree + 1, 2), 0.1)
+    own = {(i,) * d: c[d] for i in range(p) for d in c}
+    return PolynomialModel.from_dict(own | _random_parameters(terms, p, c, strength, rng, smallest=1.0))
+
+
 def _random_parameters(
-    terms: list[Term], p: int, c: dict[int, float], strength: float, rng: np.random.Generator
+    terms: list[Term],
+    p: int,
+    c: dict[int, float],
+    strength: float,
+    rng: np.random.Generator,
+    smallest: float = 0.5,
 ) -> dict[Term, float]:
     """θ_a with |Σ_a θ_a x^{α_a}| ≤ strength · Σ_i Σ_d c_d x_i^d, by the inequality of the means, twice:
 
     |x^α| ≤ Σ_i α_i/d |x_i|^d with d = |α|, and for odd d, whose neighbours are even,
     2√(c_{d−1} c_{d+1}) |x|^d ≤ c_{d−1} |x|^{d−1} + c_{d+1} |x|^{d+1}.
     """
-    sizes, signs = rng.uniform(0.5, 1.0, len(terms)), rng.choice([-1.0, 1.0], len(terms))
+    sizes, signs = rng.uniform(smallest, 1.0, len(terms)), rng.choice([-1.0, 1.0], len(terms))
     even = [(len(term) - len(term) % 2, len(term) + len(term) % 2) for term in terms]
     load = np.zeros((p, max(c) + 1))  # how often c_d x_i^d is taken by terms with these sizes
     for term, size, powers in zip(terms, sizes, even, strict=True):

@@ -92,9 +92,11 @@ def prepare(
     basis = estimator.basis or MonomialBasis(
         X.shape[1], estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order
     )
-    unused = [name for i, name in enumerate(names) if not len(basis.local(i).terms)]
-    if unused:
-        raise ValueError(f"no term of the basis contains {', '.join(unused)}: drop the columns, or add terms")
+    if estimator.basis is not None:
+        used = np.bincount(basis.factors[basis.factors >= 0], minlength=len(names))
+        unused = [name for name, count in zip(names, used, strict=True) if not count]
+        if unused:
+            raise ValueError(f"no term of the basis contains {', '.join(unused)}: drop the columns, or add terms")
     check_variation(X, names)
     p = X.shape[1]
     centre, width = np.zeros(p), np.ones(p)

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from .nodewise import Nodes
-from .solvers.proximal import minimize, residual
+from .solvers.proximal import Solved, minimize, residual
 
 __all__ = ["Penalized", "Start", "begin", "follow", "over"]
 
@@ -29,7 +28,8 @@ _CELLS = 2e7  # of the Hessians of nodes that are solved at once
 class Penalized:
     """All nodes at one λ: theta (p, K), gradient (p, K), value (p,), residual (p,), all of the problem with λ.
 
-    residual: by how much the conditions of optimality are missed, in units of each slope's noise, as λ is.
+    residual: by how much the conditions of optimality are missed, in units of each slope's noise, as λ is. spread:
+    (p, K), the diagonal of the inverse Hessian over the places that are not zero, and 0 elsewhere.
     """
 
     l1: float
@@ -38,11 +38,7 @@ class Penalized:
     gradient: np.ndarray
     residual: np.ndarray
     n_iter: int
-
-    @property
-    def sparse(self) -> csr_array:
-        """θ, without its zeros."""
-        return csr_array(self.theta)
+    spread: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,7 @@ def _solve(
     max_iter: int,
 ) -> Penalized:
     """Solve on a working set, look at all slopes, take in those that the penalty does not hold, and again."""
-    theta, rows, n_iter = theta.copy(), np.arange(len(theta)), 0
+    theta, spread, rows, n_iter = theta.copy(), np.zeros_like(theta), np.arange(len(theta)), 0
     for _ in range(_ROUNDS):
         for some in _groups(working, rows):
             places = _packed(working[some])
@@ -159,6 +155,7 @@ def _solve(
             n_iter = max(n_iter, int(found.n_iter.max(initial=0)))
             at, k = np.nonzero(there)
             theta[some[at], places[at, k]] = found.theta[at, k]
+            spread[some[at], places[at, k]] = _spread(found)[at, k]
         value, gradient = nodes.full(theta)
         with np.errstate(invalid="ignore"):
             missed = residual(theta, gradient, np.where(np.isfinite(cost), cost, np.inf), low) / unit
@@ -167,7 +164,17 @@ def _solve(
             break
         rows = np.flatnonzero(asking.any(axis=1))
         working = working | _largest(np.where(asking, missed, 0.0), working)
-    return Penalized(l1, theta, value, gradient, missed.max(axis=1), n_iter)
+    return Penalized(l1, theta, value, gradient, missed.max(axis=1), n_iter, spread)
+
+
+def _spread(found: Solved) -> np.ndarray:
+    """The diagonal of H⁻¹ over what is not zero, (q, A)."""
+    inside = found.theta != 0
+    both = inside[:, :, None] & inside[:, None, :]
+    scale = 1 / np.sqrt(np.maximum(np.einsum("ikk->ik", found.hessian), 1e-300))
+    H = np.where(both, found.hessian * scale[:, :, None] * scale[:, None, :], 0.0)
+    np.einsum("ikk->ik", H)[:] = np.where(inside, 1 + 1e-12, 1.0)
+    return np.where(inside, np.einsum("ikk->ik", np.linalg.inv(H)) * scale * scale, 0.0)
 
 
 def _largest(size: np.ndarray, working: np.ndarray) -> np.ndarray:

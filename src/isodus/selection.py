@@ -5,16 +5,19 @@ is worth is asked of pseudo-likelihood's estimate over its terms without a penal
 than there are. Three ways to ask:
 
 "ebic"   extended Bayes information criterion (Chen and Chen, 2008; Foygel and Drton, 2010), of all nodes,
-         Σ_i 2n F_i + k_i log n + 2γ log C(K_i, k_i), k_i of K_i terms penalised at node i, γ = ½: the least.
+         Σ_i 2n F_i + k_i log n + 2γ log C(K_i, k_i), with k_i of K_i penalised terms in node i, γ = ½: the least. Terms
+         of a structure that cost more than they gain are taken out of it first: a penalty lets some in for the sake of
+         others that it shrinks, and where variables are correlated there may be no λ at which it does not.
 "cv"     F on samples that were left out, in turn: the fewest terms within a standard error of the least.
 "stars"  stability (Liu, Roeder and Wasserman, 2010): the weakest penalty at which structures of subsamples hardly
-         differ: 2ξ(1 − ξ), averaged over terms that are ever chosen, ξ the share of subsamples that choose one.
+         differ: 2ξ(1 − ξ), averaged over all penalised terms, ξ the share of subsamples that choose one.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,10 +39,10 @@ __all__ = ["METHODS", "PenaltyPath", "Task", "choose", "grid", "likelihood_nodes
 
 METHODS = ("ebic", "cv", "stars")
 _POINTS = 30
-_WEAKEST = 0.35  # of the slope that chance gives the largest of all terms, where a path ends
+_WEAKEST = 0.5  # of the slope at which a term pays, where a path ends
 _GAMMA = 0.5
-_SUBSAMPLES, _UNSTABLE = 20, 0.05
-_LATER = 6  # points without a better one, after which a path by "ebic" is not followed further
+_SUBSAMPLES, _FEWEST, _UNSTABLE = 20, 5, 0.05
+_LATER, _WORSE = 6, 10.0  # so many points in a row that are so much worse end a path by "ebic"
 
 
 class Task(NamedTuple):
@@ -150,13 +153,14 @@ def likelihood_nodes(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
 
 
 def grid(task: Task, start: Start, n: float, points: int = _POINTS) -> np.ndarray:
-    """λ from where the model is empty to where chance begins to fill it."""
+    """λ from where the model is empty to half the slope at which a term would pay by "ebic"."""
     penalised = (start.weight > 0) & np.isfinite(start.weight)
-    chance = _WEAKEST * np.sqrt(2 * np.log(max(np.count_nonzero(penalised), 2)) / n)
+    many = np.count_nonzero(penalised, axis=1).max(initial=1)
+    end = _WEAKEST * np.sqrt((np.log(n) + 2 * _GAMMA * np.log(many)) / n)
     if task.raw:
-        chance *= float(np.median(start.unit[penalised] / start.weight[penalised]))
+        end *= float(np.median(start.unit[penalised] / start.weight[penalised]))
     top = start.l1_max
-    return np.geomspace(top, min(max(chance, 1e-3 * top), 0.3 * top), points)
+    return np.geomspace(top, min(max(end, 1e-3 * top), 0.5 * top), points)
 
 
 def trace(
@@ -195,8 +199,17 @@ def choose(
     except KeyboardInterrupt:
         if not found:
             raise
+        _say_interrupted(len(found), len(values), "penalties")
     path_values, errors, chosen, why = judge.verdict(found)
     penalised = (task.weight > 0) & np.isfinite(task.weight)
+    best = judge.pruned(found[chosen])
+    if np.any(best != found[chosen]):
+        why += f", after {np.count_nonzero(found[chosen]) - np.count_nonzero(best)} terms that did not pay were left out"
+        found[chosen] = best
+        out = _in_places(start.nodes, (best == 0) & penalised, True)
+        start = replace(start, weight=np.where(out, np.inf, start.weight))
+        here = replace(solutions[chosen], theta=np.where(out, 0.0, solutions[chosen].theta))
+        (solutions[chosen],) = follow(start, [values[chosen]], here)
     terms = [np.flatnonzero((theta != 0) & penalised) for theta in found]
     count = len(found)
     path = PenaltyPath(
@@ -212,6 +225,10 @@ def choose(
         np.array([point.residual.max() for point in solutions]),
     )
     return path, start, solutions[chosen]
+
+
+def _say_interrupted(done: int, of: int, what: str) -> None:
+    warnings.warn(f"interrupted after {done} of {of} {what}: the choice is among those", UserWarning, stacklevel=5)
 
 
 class _Refits:
@@ -236,16 +253,42 @@ class _Refits:
 class _Ebic:
     def __init__(self, task: Task, samples: ArraySamples, n: float) -> None:
         self.n, self.refits, self.values = n, _Refits(task, samples), []
-        penalised = _in_places(self.refits.nodes, (task.weight > 0) & np.isfinite(task.weight), False)
-        self.penalised, self.many = penalised, np.count_nonzero(penalised, axis=1)
+        self.terms = self.refits.nodes.terms
+        self.penalised = _in_places(self.refits.nodes, (task.weight > 0) & np.isfinite(task.weight), False)
+        self.many = np.count_nonzero(self.penalised, axis=1)
+        one = np.log(n) + 2 * _GAMMA * np.log(np.maximum(self.many, 1))
+        self.price = self._by_term(np.where(self.penalised, one[:, None], 0.0))
+
+    def _by_term(self, x: np.ndarray) -> np.ndarray:
+        """The sum over its nodes, (M,), of what each term has there, (p, K)."""
+        there = x != 0
+        return np.bincount(self.terms[there], weights=x[there], minlength=len(self.refits.task.basis))
+
+    def _gain(self, found: Penalized) -> np.ndarray:
+        """2n (F without a term − F), (M,), to second order: its squared Wald statistics, added up."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares = np.where(self.penalised & (found.spread > 0), self.n * found.theta**2 / found.spread, 0.0)
+        return self._by_term(squares)
 
     def enough(self, theta: np.ndarray) -> bool:
         found = self.refits(theta)
-        k = np.count_nonzero((found.theta != 0) & self.penalised, axis=1)
+        gain = self._gain(found)
+        out = (gain < self.price)[self.terms] & self.penalised & (found.theta != 0)
+        k = np.count_nonzero((found.theta != 0) & self.penalised & ~out, axis=1)
         ways = gammaln(self.many + 1) - gammaln(k + 1) - gammaln(self.many - k + 1)
-        price = k * np.log(self.n) + 2 * _GAMMA * ways
-        self.values.append(float(np.sum(2 * self.n * found.value + price)))
-        return len(self.values) - int(np.argmin(self.values)) > _LATER
+        value = 2 * self.n * found.value + k * np.log(self.n) + 2 * _GAMMA * ways
+        self.values.append(float(value.sum() + gain[gain < self.price].sum()))
+        return len(self.values) > _LATER and min(self.values[-_LATER:]) > min(self.values) + _WORSE
+
+    def pruned(self, theta: np.ndarray) -> np.ndarray:
+        """θ with zeros for terms that do not pay: the worst third of them goes, and the others are asked again."""
+        theta = theta.copy()
+        while True:
+            gain = self._gain(self.refits(theta))
+            weak = np.flatnonzero((theta != 0) & (self.price > 0) & (gain < self.price))
+            if not len(weak):
+                return theta
+            theta[weak[np.argsort(gain[weak] / self.price[weak])][: -(-len(weak) // 3)]] = 0.0
 
     def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
         values = np.array(self.values[: len(found)])
@@ -260,11 +303,20 @@ class _HeldOut:
         for fold in range(folds):
             train, rest = samples.take(np.flatnonzero(rows != fold)), samples.take(np.flatnonzero(rows == fold))
             refits, unseen = _Refits(task, train), likelihood_nodes(task.basis, rest)
-            part = task.start(train)
             what = f"penalties, fold {fold + 1} of {folds}"
-            for k, (_, theta) in enumerate(trace(task, part, l1, progress, what)):
-                value, _ = unseen.full(refits(theta).theta)
-                self.scores[fold, k] = value.mean()
+            try:
+                for k, (_, theta) in enumerate(trace(task, task.start(train), l1, progress, what)):
+                    value, _ = unseen.full(refits(theta).theta)
+                    self.scores[fold, k] = value.mean()
+            except KeyboardInterrupt:
+                if fold < 2:
+                    raise
+                _say_interrupted(fold, folds, "folds")
+                self.scores = self.scores[:fold]
+                break
+
+    def pruned(self, theta: np.ndarray) -> np.ndarray:
+        return theta
 
     def enough(self, theta: np.ndarray) -> bool:
         return False
@@ -283,16 +335,25 @@ class _Stable:
     def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, progress: Progress) -> None:
         rng, size = np.random.default_rng(0), samples.n_rows
         some = int(min(0.8 * size, max(10 * np.sqrt(size), 0.5 * size)))
-        share = np.zeros((len(l1), len(task.basis)), np.float32)
-        for k in range(_SUBSAMPLES):
-            part = task.start(samples.take(np.sort(rng.choice(size, some, replace=False))))
-            what = f"penalties, subsample {k + 1} of {_SUBSAMPLES}"
-            for j, (_, theta) in enumerate(trace(task, part, l1, progress, what)):
-                share[j] += (theta != 0) / _SUBSAMPLES
         penalised = (task.weight > 0) & np.isfinite(task.weight)
-        share = share[:, penalised]
-        ever = max(int(np.count_nonzero(share.max(axis=0))), 1)
-        self.values = np.maximum.accumulate((2 * share * (1 - share)).sum(axis=1) / ever)
+        counts, done = np.zeros((len(l1), np.count_nonzero(penalised)), np.int16), 0
+        for k in range(_SUBSAMPLES):
+            what = f"penalties, subsample {k + 1} of {_SUBSAMPLES}"
+            try:
+                part = task.start(samples.take(np.sort(rng.choice(size, some, replace=False))))
+                chosen = [theta[penalised] != 0 for _, theta in trace(task, part, l1, progress, what)]
+            except KeyboardInterrupt:
+                if k < _FEWEST:
+                    raise
+                _say_interrupted(k, _SUBSAMPLES, "subsamples")
+                break
+            counts += np.array(chosen)
+            done += 1
+        share = counts / done
+        self.values = np.maximum.accumulate((2 * share * (1 - share)).mean(axis=1))
+
+    def pruned(self, theta: np.ndarray) -> np.ndarray:
+        return theta
 
     def enough(self, theta: np.ndarray) -> bool:
         return False

@@ -74,7 +74,39 @@ class ISODUS(PenalizedEstimator):
         paper's estimator. "auto" goes on until a step is below a tenth of a standard error, which on samples of a
         model of the family is once. With more than 4,000 terms there is no refinement, and a warning says so.
     objective : {"log", "plain"}, default="log"
-        Minimise the objective or its logarithm; the minimiser is the same, the logarithm converges faster.
+        Minimise the objective or its logarithm; without a penalty the minimiser is the same, and the logarithm
+        converges faster. The paper penalises the plain one.
+    l1 : float, "auto", "ebic", "cv" or "stars", default=0.0
+        An L1 penalty, by which most terms become exactly zero: each variable adds λ Σ_k ω_k |θ_k| to its objective.
+        By default ω_k is the noise of the objective's slope by θ_k where nothing interacts, so λ√n is how many
+        standard errors a term must show to be taken in, whatever its degree; 2/√n is a weak and 5/√n a strong
+        penalty. Terms of one variable are not penalised. "auto" looks along a path of λ and takes the one that the
+        extended BIC prefers ("ebic"); "cv" is cross-validation with the one-standard-error rule, "stars" stability
+        under subsampling. `path_` keeps the path. θ is penalised in standardised variables, and below the highest
+        degree which terms are zero depends on the origin (`center`).
+
+        Refinement with a penalty goes on to its fixed point, whatever `refine` is but 0: the optimum of the penalised
+        pseudo-likelihood. What tilts the density is the solution at a stronger penalty, from the model without
+        interactions on. `refine=0` with ``objective="plain"`` and ``l1_scaling="paper"`` is the paper's form.
+    l1_scaling : {None, "raw", "paper"}, default=None
+        None: ω is in units of noise, as above. "raw": ω is 1, so `l1` multiplies Σ|θ_k|. "paper": as "raw", and `l1`
+        is multiplied by √(log p / n).
+    l1_weights : dict or callable, optional
+        Factors of ω, by term: ``{(0, 1): 0.5}``, with indices or names of columns, or a function of the tuple of
+        indices. 0 keeps a term in, infinity leaves it out.
+    l1_path : sequence of float, optional
+        What "auto", "ebic", "cv" and "stars" choose from, decreasing, instead of 30 values of their own.
+    penalize_self : bool, default=False
+        Whether terms of one variable are penalised too.
+    include, exclude : sequences of terms, optional
+        Terms that are in the model whatever they cost, and terms that never are.
+    rule : {"and", "or"}, default="and"
+        A term survives if all its variables keep it, or if any does.
+    cv : int, default=5
+        Folds of ``l1="cv"``.
+    debias : bool, default=False
+        Fit the terms that survive once more, without the penalty: estimates that are not shrunk, with standard errors.
+        These are those of a model that was given beforehand, not of one that was chosen by the same data.
     consensus : {"mean", "geometric", "precision"}, default="mean"
         How, without refinement, the estimates of a term from its variables become one: averaged, or as the
         paper does ("geometric"), or weighted by their covariance.
@@ -111,8 +143,15 @@ class ISODUS(PenalizedEstimator):
         What is worth knowing about the answer.
     integrability_ : Integrability or None
         Whether the density exists, as `PolynomialModel.integrability` tells; None beyond 20,000 terms.
+    l1_, l1_max_ : float
+        With a penalty: λ, and the least λ at which the model is empty.
+    kkt_ : ndarray of shape (n_features,)
+        With a penalty: by how much each variable misses the conditions of optimality, in the units of λ.
+    path_ : PenaltyPath
+        With "auto", "ebic", "cv" or "stars": the λ that were looked at, what each leaves and which was chosen; it has
+        `to_frame` and `plot`.
     pilot_ : str
-        What the refinement started from; "none" without one.
+        What the refinement started from; "none" without one, "path" with a penalty.
     nu_ : ndarray of shape (n_features,)
         The strength of the regularizing density that was used, for the pilot where there is one.
     effective_samples_ : ndarray of shape (n_features,)

@@ -34,6 +34,9 @@ __all__ = ["PenalizedEstimator"]
 _BEST = "ebic"  # what "auto" stands for; benchmarks/selection.py compares
 
 
+_OPTIONS = "l1 l1_scaling l1_weights l1_path penalize_self include exclude rule cv debias".split()
+
+
 class PenalizedEstimator(PolynomialEstimator):
     """A `PolynomialEstimator` that takes an L1 penalty, by which most terms become exactly zero."""
 
@@ -144,6 +147,16 @@ class PenalizedEstimator(PolynomialEstimator):
         self.n_iter_ = np.full(len(setting.names), found.n_iter)
         return self
 
+    def _settings(self) -> dict[str, Any]:
+        """How the model was learned, in plain values; of the penalty only what was asked for."""
+        settings = super()._settings()
+        if not self._has_penalty:
+            return {name: value for name, value in settings.items() if name not in _OPTIONS}
+        unset = [name for name in _OPTIONS if getattr(self, name) is None or getattr(self, name) is False]
+        unset += [] if self.l1 == "cv" else ["cv"]
+        settings = {name: value for name, value in settings.items() if name not in unset}
+        return settings | ({"l1_chosen": self.l1_} if isinstance(self.l1, str) else {})
+
     def _judge_nodes(self, setting: Setting, found: Penalized, tol: float) -> list[str]:
         bad = np.flatnonzero(~(found.residual <= tol))
         if len(bad):
@@ -170,8 +183,9 @@ class PenalizedEstimator(PolynomialEstimator):
         if not np.any(theta[basis.orders > 1]):
             strongest = ""
             if np.any(penalised):
-                slope = np.where(start.weight > 0, np.abs(start.empty.gradient) / start.weight, 0.0)
-                i, k = np.unravel_index(np.argmax(np.where(np.isfinite(start.weight), slope, 0.0)), slope.shape)
+                priced = (start.weight > 0) & np.isfinite(start.weight)
+                slope = np.where(priced, np.abs(start.empty.gradient) / np.where(priced, start.weight, 1.0), 0.0)
+                i, k = np.unravel_index(np.argmax(slope), slope.shape)
                 name = term_name(basis.terms[start.nodes.terms[i, k]], setting.names)
                 standard = slope[i, k] * np.sqrt(setting.n)
                 chance = np.sqrt(2 * np.log(max(np.count_nonzero(penalised), 2)))

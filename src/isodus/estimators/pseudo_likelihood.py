@@ -41,6 +41,8 @@ class PseudoLikelihood(PenalizedEstimator):
     ----------
     degree, max_order, min_degree, basis, consensus, integrable, center, scale, max_iter, n_jobs, random_state
         As in `ISODUS`; `consensus` matters only where variables are solved one by one.
+    l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, cv, debias
+        As in `ISODUS`. With a penalty each variable is solved by itself.
     tol : float, default=1e-6
         Newton decrement at which the problem has converged; it has no units. A standard error is of the size
         √(1/n) on this scale.
@@ -51,7 +53,7 @@ class PseudoLikelihood(PenalizedEstimator):
 
     Attributes
     ----------
-    model_, location_, scale_, status_, n_iter_, integrability_, n_features_in_, feature_names_in_
+    model_, location_, scale_, status_, n_iter_, integrability_, l1_, l1_max_, kkt_, path_, n_features_in_
         As in `ISODUS`.
     notes_ : list of str
         What is worth knowing about the answer.

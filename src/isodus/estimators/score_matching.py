@@ -45,12 +45,14 @@ class ScoreMatching(PenalizedEstimator):
     ----------
     degree, max_order, min_degree, basis, consensus, center, scale, n_jobs
         As in `ISODUS`; `consensus` matters only where the system is solved node by node.
+    l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, cv, debias
+        As in `ISODUS`. With a penalty each variable is solved by itself.
     integrable : {"warn", "enforce"}, default="warn"
         As in `ISODUS`, where "enforce" is the default. Here it can take longer than the rest of the fit.
 
     Attributes
     ----------
-    model_, location_, scale_, status_, n_iter_, integrability_, n_features_in_, feature_names_in_
+    model_, location_, scale_, status_, n_iter_, integrability_, l1_, l1_max_, kkt_, path_, n_features_in_
         As in `ISODUS`.
 
     Examples

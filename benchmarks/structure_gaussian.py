@@ -1,0 +1,419 @@
+"""How fast is the graph of a Gaussian recovered, and from how few samples, against the lasso in its many forms?
+
+Random 3-regular graphs, precision 1 on the diagonal and κ = 0.25 on edges; n = 2,000 samples of p = 100, 300 and 1,000
+variables. Every method gets the raw X and gives back a graph; its seconds are those of all of that (for R's huge,
+without handing over X). Ours: `PseudoLikelihood(2, l1=λ)` and `ISODUS(2, l1=λ)`, whole fits, n_jobs as it is by default
+(one thread, and BLAS as it likes; so have the peers). Peers, on standardised X: scikit-learn's `graphical_lasso`; a
+`Lasso` a node, of scikit-learn and of skglm; GGLasso's ADMM; R's huge, if R has it; and thirty lines of numba,
+coordinate descent with an active set on the Gram matrix, on one thread or all, whichever is quicker, compiled
+beforehand. An edge of a node-wise method is one that both ends keep.
+
+Each runs at a λ at which it recovers the graph, found before it is timed: λ = c √(log p / n), at p = 100 with every c
+of a geometric grid of eleven from 1.2 to 4.5; of those without errors the middle one, and where there is none the one
+with the fewest. For more variables the c that was best for fewer comes first, and its neighbours only if it makes
+errors, at most three in all. Methods that take less than ten seconds run several times, in turn, and medians are
+compared.
+
+With --samples, the paper's n*: the smallest n from which the graph is recovered 45 times in a row, mean over five
+graphs, p = 50 and 200, for the paper's form, tilted ISODUS, pseudo-likelihood and graphical lasso. A pair is an edge if
+its coupling |Λ_ij|/√(Λ_ii Λ_jj), in this library's terms |θ_ij|/(2√(θ_ii θ_jj)), is above κ/2. The penalty is
+c √(log p / n) with c from {0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1, 1.7}: that with the largest margin (of the weakest edge
+above κ/2, or of the strongest other pair below, whichever is less; its mean less two standard deviations) over 20 sets
+of 1,000 samples at p = 50 of a graph that is not used again.
+
+    python benchmarks/structure_gaussian.py [--quick] [--only 300] [--repeats 3]
+    python benchmarks/structure_gaussian.py --samples [--quick] [--only 50] [--successes 45] [--graphs 5]
+"""
+
+import argparse
+import contextlib
+import io
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from sklearn.covariance import graphical_lasso
+from sklearn.linear_model import Lasso
+
+from isodus import ISODUS, PseudoLikelihood
+from isodus.datasets import regular_gaussian
+
+try:
+    import numba
+except ImportError:
+    numba = None
+try:
+    import skglm
+except ImportError:
+    skglm = None
+try:
+    from gglasso.solver.single_admm_solver import ADMM_SGL
+except ImportError:
+    ADMM_SGL = None
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+KAPPA, N = 0.25, 2000
+CONSTANTS = np.geomspace(1.2, 4.5, 11)
+PATIENCE = 10  # seconds beyond which once is enough
+SIZES = (100, 300, 1000)
+
+COMPILED = "lasso on the Gram matrix, numba"
+LIKELIHOOD, TILTED, LASSO = "isodus, pseudo-likelihood", "isodus, tilted ISODUS", "lasso, scikit-learn"
+
+PAPERS = dict(refine=0, objective="plain", l1_scaling="paper", nu=2.0, delta=2.0, center=False, scale=False)
+PAPERS |= dict(integrable="warn", consensus="geometric")
+SAMPLES_CONSTANTS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.7)
+
+
+def seconds(function, *arguments):
+    started = time.perf_counter()
+    result = function(*arguments)
+    return time.perf_counter() - started, result
+
+
+def standardized(X):
+    Z = X - X.mean(axis=0)
+    return np.asfortranarray(Z / Z.std(axis=0))
+
+
+def gram(X):
+    Z = standardized(X)
+    return Z.T @ Z / len(Z)
+
+
+def ours(estimator, X, l1):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an empty model, in the search
+        model = estimator(2, l1=l1).fit(X).model_
+    place = {name: i for i, name in enumerate(model.names)}
+    found = np.zeros((X.shape[1],) * 2, bool)
+    for a, b in model.hyperedges():
+        found[place[a], place[b]] = found[place[b], place[a]] = True
+    return found
+
+
+def both(B):
+    """The edges that both their ends keep; B: coefficients, a row a node."""
+    return (B != 0) & (B.T != 0)
+
+
+def node_wise(make, X, l1):
+    Z, p = standardized(X), X.shape[1]
+    B = np.zeros((p, p))
+    for i in range(p):
+        others = np.arange(p) != i
+        B[i, others] = make(alpha=l1, fit_intercept=False).fit(np.asfortranarray(Z[:, others]), Z[:, i]).coef_
+    return both(B)
+
+
+def covariance_lasso(X, l1):
+    found = np.abs(graphical_lasso(gram(X), l1)[1]) > 1e-10
+    np.fill_diagonal(found, False)
+    return found
+
+
+def admm(X, l1):
+    S = gram(X)
+    with contextlib.redirect_stdout(io.StringIO()):  # it tells how it ended
+        found, _ = ADMM_SGL(S, l1, np.eye(len(S)))
+    edges = found["Theta"] != 0
+    np.fill_diagonal(edges, False)
+    return edges
+
+
+def coordinate_descent(G, l1, tol):
+    """Lasso of every variable on the others: min ½ βᵀGβ − G_i·β + λ|β|, β_i = 0; a row a variable."""
+    p = len(G)
+    B = np.zeros((p, p))
+    for i in numba.prange(p):
+        beta, active, many = B[i], np.empty(p, np.int64), 0
+        inside = np.zeros(p, np.bool_)
+        inside[i] = True
+        rest = G[i].copy()  # G_i − Gβ
+        while True:
+            before = many
+            for j in range(p):
+                if not inside[j] and abs(rest[j]) > l1 + tol:
+                    inside[j], active[many] = True, j
+                    many += 1
+            if many == before:
+                break
+            moved = 1.0
+            while moved > tol:
+                moved = 0.0
+                for a in range(many):
+                    j = active[a]
+                    z = rest[j] + G[j, j] * beta[j]
+                    change = np.sign(z) * max(abs(z) - l1, 0.0) / G[j, j] - beta[j]
+                    if change != 0.0:
+                        beta[j] += change
+                        moved = max(moved, abs(change))
+                        for b in range(many):
+                            rest[active[b]] -= G[j, active[b]] * change
+            rest[:] = G[i]
+            for a in range(many):
+                j = active[a]
+                if beta[j] != 0.0:
+                    rest -= beta[j] * G[j]
+    return B
+
+
+def compiled(solve, X, l1):
+    return both(solve(gram(X), l1, 1e-7))
+
+
+HUGE = """
+a <- commandArgs(TRUE)
+suppressMessages(library(huge))
+X <- matrix(readBin(a[1], "double", as.integer(a[2]) * as.integer(a[3])), as.integer(a[2]), as.integer(a[3]))
+t <- proc.time()[["elapsed"]]
+f <- huge(X, lambda = as.numeric(a[4]), method = "mb", sym = "and", verbose = FALSE)
+cat(proc.time()[["elapsed"]] - t)
+writeBin(as.integer(as.matrix(f$path[[1]]) != 0), a[5], size = 1L)
+"""
+
+
+def has_huge():
+    if shutil.which("Rscript") is None:
+        return False
+    return subprocess.run(["Rscript", "-e", "library(huge)"], capture_output=True).returncode == 0
+
+
+def huge(X, l1):
+    """The graph and R's own seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        script, data, out = (Path(folder, name) for name in ("huge.R", "X", "graph"))
+        script.write_text(HUGE)
+        data.write_bytes(X.T.astype("<f8").tobytes())
+        command = ["Rscript", str(script), str(data), *map(str, X.shape), repr(float(l1)), str(out)]
+        taken = float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+        return np.frombuffer(out.read_bytes(), np.int8).reshape((X.shape[1],) * 2) != 0, taken
+
+
+def methods():
+    """Functions (X, λ) → graph, and what is missing."""
+    out = {LIKELIHOOD: partial(ours, PseudoLikelihood), TILTED: partial(ours, ISODUS)}
+    missing = []
+    if numba is None:
+        missing.append("numba, the compiled peer")
+    else:
+        for name, parallel in ((f"{COMPILED}, 1 thread", False), (f"{COMPILED}, {CORES} threads", True)):
+            out[name] = partial(compiled, numba.njit(parallel=parallel)(coordinate_descent))
+    out[LASSO] = partial(node_wise, Lasso)
+    if skglm is None:
+        missing.append("skglm")
+    else:
+        out["lasso, skglm"] = partial(node_wise, skglm.Lasso)
+    out["graphical lasso, scikit-learn"] = covariance_lasso
+    if ADMM_SGL is None:
+        missing.append("GGLasso (gglasso)")
+    else:
+        out["graphical lasso, GGLasso"] = admm
+    if has_huge():
+        out["lasso, R's huge"] = huge
+    else:
+        missing.append("R with huge")
+    return out, missing
+
+
+def run(method, X, l1):
+    """Seconds and the graph."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a penalty too weak to converge, in a search
+        duration, found = seconds(method, X, l1)
+    return (found[1], found[0]) if isinstance(found, tuple) else (duration, found)
+
+
+def errors(found, truth):
+    """Edges that were missed, and that were added."""
+    return int(np.triu(truth & ~found, 1).sum()), int(np.triu(found & ~truth, 1).sum())
+
+
+def search(method, X, truth, before=None):
+    """A constant c at which the graph is recovered, or nearly; before: that for fewer variables, the first to try."""
+    unit = np.sqrt(np.log(X.shape[1]) / len(X))
+    if before is None:
+        wrong = [sum(errors(run(method, X, c * unit)[1], truth)) for c in CONSTANTS]
+        best = np.flatnonzero(np.array(wrong) == min(wrong))
+        return CONSTANTS[best[len(best) // 2]]
+    k, tried = int(np.argmin(np.abs(CONSTANTS - before))), {}
+    while len(tried) < 3 and 0 <= k < len(CONSTANTS) and k not in tried:
+        missed, added = errors(run(method, X, CONSTANTS[k] * unit)[1], truth)
+        tried[k] = missed + added
+        if not tried[k]:
+            break
+        k += 1 if added > missed else -1
+    return CONSTANTS[min(tried, key=tried.get)]
+
+
+def draw(p):
+    truth = regular_gaussian(p, 3, KAPPA, rng=p)
+    return np.array(truth.sample(N, rng=1)), edges(truth)
+
+
+def edges(truth):
+    graph = truth.precision() != 0
+    np.fill_diagonal(graph, False)
+    return graph
+
+
+def compare(p, todo, constants, repeats):
+    """Prints a table; median seconds of every method."""
+    X, truth = draw(p)
+    print(f"\np = {p:,}: {np.triu(truth).sum():,} edges, n = {N:,}", flush=True)
+    for name, method in todo.items():
+        constants[name] = search(method, X, truth, constants.get(name))
+    durations, wrong, l1 = {name: [] for name in todo}, {}, {}
+    for k in range(repeats):
+        for name, method in todo.items():
+            if k and durations[name][0] > PATIENCE:
+                continue
+            l1[name] = constants[name] * np.sqrt(np.log(p) / N)
+            duration, found = run(method, X, l1[name])
+            durations[name].append(duration)
+            wrong[name] = errors(found, truth)
+    print(f"  {'':<46} seconds  fastest      λ  missed  added")
+    for name, values in durations.items():
+        missed, added = wrong[name]
+        print(
+            f"  {name:<46} {np.median(values):7.3f}  {min(values):7.3f}  {l1[name]:.3f}  {missed:6}  {added:5}"
+            + ("" if len(values) > 1 else "  once"),
+            flush=True,
+        )
+    return {name: float(np.median(values)) for name, values in durations.items()}
+
+
+def speed(options):
+    todo, missing = methods()
+    print(f"{CORES} cores; isodus with n_jobs=None, which is one thread, and BLAS on all")
+    for what in missing:
+        print(f"missing, and so not compared: {what}")
+    sizes = [options.only] if options.only else SIZES[:1] if options.quick else SIZES
+    constants, medians = {}, {}
+    for p in (q for q in SIZES if q < sizes[0]):
+        X, truth = draw(p)
+        constants = {name: search(method, X, truth, constants.get(name)) for name, method in todo.items()}
+    for p in sizes:
+        medians[p] = compare(p, todo, constants, options.repeats)
+    print()
+    for p, median in medians.items():
+        peers = [value for name, value in median.items() if name.startswith(COMPILED)]
+        mine, tilted = median[LIKELIHOOD], median[TILTED]
+        if peers:
+            print(f"p = {p:,}, pseudo-likelihood / compiled lasso: {mine / min(peers):.2f} (wanted: at most 1.5)")
+            print(f"p = {p:,}, tilted ISODUS / compiled lasso: {tilted / min(peers):.2f} (wanted: at most 5)")
+        print(f"p = {p:,}, lasso of scikit-learn / tilted ISODUS: {median[LASSO] / tilted:.1f} (wanted: at least 10)")
+    if 300 in medians and 1000 in medians:
+        for name in (LIKELIHOOD, TILTED):
+            power = np.log(medians[1000][name] / medians[300][name]) / np.log(1000 / 300)
+            print(f"{name}, seconds grow as p to the power of {power:.2f} from 300 to 1,000 (wanted: at most 2)")
+
+
+# the smallest n
+
+
+def paper_form(X, c):
+    return ISODUS(2, l1=c, **PAPERS).fit(X).precision_
+
+
+def tilted_form(X, c):
+    return ISODUS(2, l1=c * np.sqrt(np.log(X.shape[1]) / len(X))).fit(X).precision_
+
+
+def likelihood_form(X, c):
+    return PseudoLikelihood(2, l1=c * np.sqrt(np.log(X.shape[1]) / len(X))).fit(X).precision_
+
+
+def covariance_form(X, c):
+    return graphical_lasso(gram(X), c * np.sqrt(np.log(X.shape[1]) / len(X)))[1]
+
+
+FORMS = {
+    "ISODUS, the paper's form": paper_form,
+    "ISODUS, tilted": tilted_form,
+    "pseudo-likelihood": likelihood_form,
+    "graphical lasso, scikit-learn": covariance_form,
+}
+
+
+def margin(form, c, truth, n, seed):
+    """How far edges are above κ/2 and other pairs below it, at the worst; negative: the graph is not recovered."""
+    X = np.array(truth.sample(n, rng=seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a trial that does not converge has failed
+        try:
+            precision = form(X, c)
+        except (FloatingPointError, ValueError):  # of graphical_lasso, where the penalty is too weak
+            return -KAPPA
+    d = np.sqrt(np.abs(np.diagonal(precision)))
+    coupling, graph = np.abs(precision) / np.outer(d, d), edges(truth)
+    np.fill_diagonal(coupling, 0.0)
+    value = min(coupling[graph].min() - KAPPA / 2, KAPPA / 2 - coupling[~graph].max())
+    return value if np.isfinite(value) else -KAPPA
+
+
+def succeeds(form, c, truth, n, seed):
+    return bool(margin(form, c, truth, n, seed) > 0)
+
+
+def constant(form, sets):
+    """The c with the largest margin; (c, its margin)."""
+    truth, worth = regular_gaussian(50, 3, KAPPA, rng=1000), {}
+    for c in SAMPLES_CONSTANTS:
+        margins = [margin(form, c, truth, 1000, seed) for seed in range(sets)]
+        worth[c] = np.mean(margins) - 2 * np.std(margins)
+    c = max(worth, key=worth.get)
+    return c, worth[c]
+
+
+def samples(options):
+    from isodus.sample_complexity import smallest_n
+
+    graphs, successes = options.graphs, options.successes
+    sizes = [options.only] if options.only else [50] if options.quick else [50, 200]
+    print(f"n*: {successes} recoveries in a row, {graphs} graphs a size; {CORES} trials at once", flush=True)
+    best, found = {}, {}
+    for name, form in FORMS.items():
+        duration, (best[name], worth) = seconds(constant, form, 5 if options.quick else 20)
+        found_at = f"margin {worth:+.3f} at p = 50, n = 1,000; {duration:.0f} s"
+        print(f"  {name:<30} c = {best[name]:<4g} ({found_at})", flush=True)
+    for p in sizes:
+        truths = [regular_gaussian(p, 3, KAPPA, rng=seed) for seed in range(graphs)]
+        for name, form in FORMS.items():
+            started, values = time.perf_counter(), []
+            for seed, truth in enumerate(truths):
+                trial = partial(succeeds, form, best[name], truth)
+                values.append(smallest_n(trial, successes=successes, n_jobs=CORES, rng=seed).n)
+            found[p, name] = np.mean(values)
+            error = np.std(values, ddof=1) / np.sqrt(graphs) if graphs > 1 else np.nan
+            taken = time.perf_counter() - started
+            print(f"  p = {p:<4} {name:<30} n* = {found[p, name]:6.0f} ± {error:.0f}  ({taken:.0f} s)", flush=True)
+    print()
+    for p in sizes:
+        least = found[p, "graphical lasso, scikit-learn"]
+        for name in list(FORMS)[:3]:
+            print(f"p = {p}, n* of {name} / of graphical lasso: {found[p, name] / least:.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="p = 100; with --samples p = 50, 10 successes, one graph")
+    parser.add_argument("--only", type=int, help="one p")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--samples", action="store_true", help="the smallest n at which each method recovers the graph")
+    parser.add_argument("--successes", type=int, help="in a row; 45, as in the paper, unless told")
+    parser.add_argument("--graphs", type=int, help="a size; 5 unless told")
+    options = parser.parse_args()
+    options.successes = options.successes or (10 if options.quick else 45)
+    options.graphs = options.graphs or (1 if options.quick else 5)
+    (samples if options.samples else speed)(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""Estimators with a penalty: which terms survive, what is said about it, and what is refused."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isodus import ISODUS, MonomialBasis, PseudoLikelihood, ScoreMatching
+from isodus.datasets import diamond_gaussian, regular_gaussian, sparse_polynomial
+
+ESTIMATORS = {
+    "ISODUS": ISODUS,
+    "the paper's": lambda *a, **k: ISODUS(*a, refine=0, **k),
+    "the paper's, plain": lambda *a, **k: ISODUS(*a, refine=0, objective="plain", **k),
+    "PseudoLikelihood": PseudoLikelihood,
+    "ScoreMatching": ScoreMatching,
+}
+
+
+def edges(model):
+    return {tuple(sorted(names)) for names in model.hyperedges()}
+
+
+def f1(found, truth):
+    both = len(found & truth)
+    return 2 * both / max(len(found) + len(truth), 1)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    truth = regular_gaussian(12, rng=1)
+    return truth, truth.sample(4000, rng=2)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_gaussian_graph_is_found(name, graph):
+    truth, X = graph
+    est = ESTIMATORS[name](2, l1="auto").fit(X)
+    assert f1(edges(est.model_), edges(truth)) >= 0.95
+    assert est.kkt_.max() <= 1e-6
+    assert 0 < est.l1_ < est.l1_max_
+    assert set(est.status_) == {"converged"}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_large_penalty_leaves_nothing_and_says_so(name, graph):
+    _, X = graph
+    with pytest.warns(UserWarning, match=r"no interaction is in the model.*x\d+"):
+        est = ESTIMATORS[name](2, l1=100.0).fit(pd.DataFrame(X, columns=[f"x{i}" for i in range(12)]))
+    assert not est.model_.hyperedges()
+    assert any("no interaction" in note for note in est.notes_)
+    assert "no variables interact" in est.model_.summary()
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_debiased_estimates_have_errors_and_are_not_shrunk(name, graph):
+    truth, X = graph
+    shrunk, refitted = (ESTIMATORS[name](2, l1="ebic", debias=debias).fit(X) for debias in (False, True))
+    assert edges(shrunk.model_) == edges(refitted.model_)
+    true = truth.to_dict()
+    pairs = [t for t in refitted.model_.to_dict() if len(set(t)) == 2]
+    kept = [t for t in pairs if refitted.model_.to_dict("standardized")[t] != 0]
+    bias = [np.mean([abs(est.model_.to_dict()[t]) - abs(true[t]) for t in kept]) for est in (shrunk, refitted)]
+    assert bias[0] < -0.005 < 0.01 > abs(bias[1])
+    frame = refitted.model_.to_frame("standardized").set_index("term")
+    estimated = frame[frame.theta != 0]
+    assert (estimated.stderr > 0).all()
+
+
+def test_the_diamond_is_found_where_lasso_fails():
+    truth = diamond_gaussian(0.55)
+    est = ISODUS(2, l1="auto").fit(truth.sample(4000, rng=0))
+    assert edges(est.model_) == edges(truth)
+
+
+def test_planted_gaussian_structure_is_found_without_a_hint():
+    truth = regular_gaussian(50, rng=3)
+    est = ISODUS(2, l1="auto").fit(truth.sample(1000, rng=4))
+    assert f1(edges(est.model_), edges(truth)) >= 0.95
+    frame = est.path_.to_frame()
+    assert frame.chosen.sum() == 1
+    assert frame.n_terms.is_monotonic_increasing or frame.n_terms.iloc[0] == 0
+    assert est.path_.residuals.max() <= est.tol
+
+
+def test_terms_forced_in_left_out_and_weighted(graph):
+    truth, X = graph
+    table = pd.DataFrame(X, columns=[f"v{i}" for i in range(12)])
+    inside = sorted(edges(truth))[0]
+    i, j = (int(name[1:]) for name in inside)
+    absent = next(
+        (a, b) for a in range(12) for b in range(a + 1, 12) if (f"x{a}", f"x{b}") not in edges(truth)
+    )
+    est = ISODUS(2, l1=0.05, include=[absent], exclude=[(f"v{i}", f"v{j}")]).fit(table)
+    values = est.model_.to_dict("standardized")
+    assert values[absent] != 0
+    assert (i, j) not in values
+    by_dict = ISODUS(2, l1=0.05, l1_weights={absent: 0.0, (j, i): np.inf}).fit(table)
+    np.testing.assert_allclose(by_dict.model_.theta, est.model_.theta, atol=1e-7)
+
+    def weight(term):
+        return {absent: 0.0, (i, j): np.inf}.get(term, 0.0 if len(set(term)) == 1 else 1.0)
+
+    by_function = ISODUS(2, l1=0.05, l1_weights=weight).fit(table)
+    np.testing.assert_allclose(by_function.model_.theta, est.model_.theta, atol=1e-7)
+
+
+def test_and_is_stricter_than_or(graph):
+    _, X = graph
+    strict, loose = (edges(PseudoLikelihood(2, l1=0.06, rule=rule).fit(X[:300]).model_) for rule in ("and", "or"))
+    assert strict < loose
+
+
+def test_the_papers_form_is_its_objective():
+    """min ⟨exp(Σ θ (f − m)) R⟩ + λ√(log p / n) Σ|θ| over everything, by a solver that knows neither nodes nor Newton."""
+    from scipy.optimize import minimize
+
+    truth = regular_gaussian(4, rng=0)
+    X = truth.sample(500, rng=1)
+    paper = dict(nu=2.0, delta=2.0, center=False, scale=False, refine=0, objective="plain", integrable="warn")
+    est = ISODUS(2, min_degree=2, **paper, l1=0.35, l1_scaling="paper", penalize_self=True, consensus="geometric", tol=1e-10)
+    est.fit(X)
+    from scipy.special import gamma
+
+    m2 = 2.0 ** (-2 / 4) * gamma(3 / 4) / gamma(1 / 4)
+    weight, nodes = 0.35 * np.sqrt(np.log(4) / 500), []
+    for i in range(4):
+        features = X[:, [i]] * X
+        features[:, i] -= m2
+
+        def loss(v, features=features, i=i):
+            theta = v[:4] - v[4:]
+            w = np.exp(features @ theta - 2.0 * X[:, i] ** 4)
+            g = features.T @ w / len(X)
+            return w.mean() + weight * v.sum(), np.concatenate([g, -g]) + weight
+
+        found = minimize(loss, np.zeros(8), jac=True, bounds=[(0, None)] * 8, method="L-BFGS-B", options=dict(ftol=1e-15, gtol=1e-12, maxiter=10000))
+        nodes.append(found.x[:4] - found.x[4:])
+    nodes = np.array(nodes)
+    values = est.model_.to_dict()
+    for i in range(4):
+        for j in range(i, 4):
+            a, b = nodes[i, j], nodes[j, i]
+            expected = 0.0 if abs(a * b) < 1e-10 else np.sign(a + b) * np.sqrt(abs(a * b))
+            assert values.get((i, j), 0.0) == pytest.approx(expected, abs=2e-5)
+
+
+def test_more_terms_than_samples():
+    truth = regular_gaussian(60, rng=5)
+    X = truth.sample(50, rng=6)
+    with pytest.raises(ValueError, match='l1="auto"'):
+        ISODUS(2).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        est = ISODUS(2, l1=0.5).fit(X)
+    assert est.kkt_.max() <= est.tol
+
+
+def test_terms_of_four_variables_among_thousands():
+    truth = sparse_polynomial(6, max_order=4, n_interactions=5, rng=2)
+    X = truth.sample(4000, rng=3)
+    est = ISODUS(4, max_order=4, l1="auto").fit(X)
+    assert f1(edges(est.model_), edges(truth)) >= 0.9
+    assert len(est.model_.basis) < 150
+
+
+@pytest.mark.parametrize("how", ["cv", "stars"])
+def test_other_ways_to_choose(how, graph):
+    truth, X = graph
+    est = PseudoLikelihood(2, l1=how).fit(X[:1500])
+    assert f1(edges(est.model_), edges(truth)) >= 0.8
+    assert est.path_.criterion in ("held-out −log P a variable", "instability")
+
+
+def test_a_path_of_ones_own(graph):
+    _, X = graph
+    path = [0.2, 0.1, 0.05]
+    est = PseudoLikelihood(2, l1="ebic", l1_path=path).fit(X)
+    np.testing.assert_allclose(est.path_.l1, path)
+    assert est.l1_ in path
+
+
+def test_a_path_can_be_drawn(graph):
+    pytest.importorskip("matplotlib")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    _, X = graph
+    top, bottom = PseudoLikelihood(2, l1="cv").fit(X).path_.plot()
+    assert bottom.get_xlabel() == "l1"
+    assert len(bottom.lines) > 12
+    assert "terms at l1" in top.get_title()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(l1=-0.1), "l1 must be a number of at least 0"),
+        (dict(l1="lasso"), "l1 must be one of"),
+        (dict(l1=np.nan), "l1 must be a number"),
+        (dict(l1=0.1, l1_weights={(0, 0, 1): 1.0}), "no term of the basis"),
+        (dict(l1=0.1, l1_weights={("x0", "nobody"): 1.0}), "'nobody', which is no column"),
+        (dict(l1=0.1, l1_weights={(0, 1): -1.0}), "weight is a number of at least 0"),
+        (dict(l1=0.1, include=[(0, 1)], exclude=[("x1", "x0")]), "x0\\*x1: in both include and exclude"),
+        (dict(l1=0.1, include=[(0, 1)], l1_weights={(0, 1): np.inf}), "contradict"),
+        (dict(l1="auto", l1_path=[0.1, 0.2]), "must decrease.*0.1 is followed by 0.2"),
+        (dict(l1="auto", l1_path=[0.1]), "two or more"),
+        (dict(l1=0.1, l1_path=[0.2, 0.1]), "leave it out"),
+        (dict(l1="cv", cv=300), "too few for cv=300"),
+        (dict(l1="cv", cv=1), "cv must be 2"),
+        (dict(l1=0.1, l1_scaling="lasso"), "l1_scaling must be"),
+        (dict(l1=0.1, rule="xor"), "rule must be"),
+        (dict(debias=True), "without a penalty"),
+        (dict(include=[(0, 1)]), "without a penalty"),
+        (dict(l1=0.1, pilot="isodus"), "leave pilot"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    with pytest.raises(ValueError, match=message):
+        ISODUS(2, **options).fit(X)
+
+
+def test_settings_tell_of_a_penalty_only_where_there_is_one(tmp_path, graph):
+    _, X = graph
+    plain, penalised = ISODUS(2).fit(X), ISODUS(2, l1="ebic", include=[(0, 1)]).fit(X)
+    assert "rule" not in plain.model_.settings
+    settings = penalised.model_.settings
+    assert settings["l1"] == "ebic"
+    assert settings["l1_chosen"] == penalised.l1_
+    penalised.model_.save(tmp_path / "m.json")
+    again = type(penalised.model_).load(tmp_path / "m.json")
+    assert again.to_dict() == penalised.model_.to_dict()
+
+
+def test_an_interruption_keeps_what_was_found(monkeypatch, graph):
+    import isodus.selection as selection
+
+    _, X = graph
+    original, seen = selection.follow, []
+
+    def follow(start, l1, *rest):
+        for k, point in enumerate(original(start, l1, *rest)):
+            if k == 8:
+                raise KeyboardInterrupt
+            seen.append(k)
+            yield point
+
+    monkeypatch.setattr(selection, "follow", follow)
+    with pytest.warns(UserWarning, match="interrupted after 8 of 30"):
+        est = PseudoLikelihood(2, l1="ebic").fit(X)
+    assert len(est.path_.l1) == 8
+
+
+def test_samples_with_weights_count(graph):
+    _, X = graph
+    X = X[:500]
+    weight = np.random.default_rng(0).integers(1, 3, 500)
+    basis = MonomialBasis(12, 4, max_order=2)
+    for options in (dict(degree=2), dict(basis=basis, refine=0)):
+        one = ISODUS(l1=0.2, **options).fit(X, sample_weight=weight)
+        two = ISODUS(l1=0.2, **options).fit(np.repeat(X, weight, axis=0))
+        np.testing.assert_allclose(one.model_.theta, two.model_.theta, atol=1e-5)
