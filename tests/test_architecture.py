@@ -12,14 +12,14 @@ ROOT = Path(isodus.__file__).parent
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
     {"_version", "arrays", "checks", "io", "progress"},
-    {"basis", "references", "univariate"},
+    {"basis", "references", "sample_complexity", "univariate"},
     {"conditional", "description", "energy", "samples"},
     {"losses", "solvers", "sampling", "positivity"},
     {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties"},
     {"inference", "refinement", "enforcement", "nodewise"},
     {"pilots", "strength", "path"},
     {"optimum", "model", "selection"},
-    {"datasets", "likelihood", "suitability", "validation"},
+    {"datasets", "likelihood", "metrics", "suitability", "validation"},
     {"fitting"},
     {"estimators"},
     {"__init__"},

@@ -83,11 +83,23 @@ def test_history_counts_successes_before_the_first_failure():
     assert result.n == min(n for n, k in result.history if k == 10)
 
 
-def test_found_n_have_the_probability_that_is_claimed():
-    """An n is taken if 45 trials succeed: most searches end where one has probability 0.95 or more."""
-    p = np.array([1 - exp(-smallest_n(likely(50.0), start=400, rng=seed).n / 50) for seed in range(20)])
-    assert np.mean(p > 0.95) >= 0.8
-    assert p.max() < 0.9999  # and far below the start, where it is 0.9997
+def test_found_n_are_those_of_a_walk_whose_probabilities_are_known():
+    """An n succeeds with probability (1 − exp(−n/50))⁴⁵: the same walk with coins of that bias ends at the same n."""
+
+    def walk(rng, n=400):
+        verdict = {}
+        while n not in verdict:
+            verdict[n] = rng.random() < (1 - exp(-n / 50)) ** 45
+            n += -10 if verdict[n] else 25
+        return min(n for n in verdict if verdict[n])
+
+    rng = np.random.default_rng(0)
+    expected = [walk(rng) for _ in range(2000)]
+    found = [smallest_n(likely(50.0), start=400, rng=seed).n for seed in range(40)]
+    error = np.std(expected) / np.sqrt(40)
+    assert abs(np.mean(found) - np.mean(expected)) < 3 * error
+    assert 4 * error < 50 * np.log(45 / 25)  # with 25 in a row all n would be smaller by so much
+    assert np.mean(1 - np.exp(-np.array(found) / 50) > 0.95) >= 0.9
 
 
 def test_seeds_follow_from_the_seed_n_and_the_trial_alone():

@@ -203,7 +203,10 @@ class MonomialBasis:
     def spanned(self, at: np.ndarray) -> MonomialBasis:
         """The basis of some of the terms and of all that divide them: the least that is closed under translation."""
         terms = {
-            divisor for term in self.only(at).terms for k in range(1, len(term) + 1) for divisor in combinations(term, k)
+            divisor
+            for term in self.only(at).terms
+            for k in range(1, len(term) + 1)
+            for divisor in combinations(term, k)
         }
         return MonomialBasis(self.n_variables, terms=terms)
 

@@ -288,12 +288,12 @@ def _check_size(estimator: Any, p: int, n: int, penalised: bool) -> None:
         raise ValueError(
             f"{largest:,} parameters at each variable and n_samples = {n:,}: without a penalty there is no "
             f"estimate. (With samples enough this size would take about {minutes:,.1g} minutes and "
-            f"{gigabytes:,.1g} GB.) Use l1=\"auto\", more samples, degree=2, max_order=2, or a basis with fewer terms"
+            f'{gigabytes:,.1g} GB.) Use l1="auto", more samples, degree=2, max_order=2, or a basis with fewer terms'
         )
     if gigabytes * 1e9 > available_memory():
         raise ValueError(
             f"{largest:,} parameters at each variable need about {gigabytes:,.3g} GB for a Hessian matrix, and "
-            f"{available_memory() / 1e9:,.3g} GB are free. Use l1=\"auto\", degree=2, max_order=2, or fewer terms"
+            f'{available_memory() / 1e9:,.3g} GB are free. Use l1="auto", degree=2, max_order=2, or fewer terms'
         )
 
 

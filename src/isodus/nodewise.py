@@ -31,8 +31,8 @@ class Nodes(Protocol):
 
     terms: np.ndarray
 
-    def full(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values, (p,), and slopes by all parameters, (p, K), at θ, (p, K)."""
+    def full(self, theta: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Values, (p,), and slopes by all parameters, (p, K), at θ, (p, K); of some nodes, (rows,) and (rows, K)."""
 
     def on(self, rows: np.ndarray, places: np.ndarray) -> Evaluate:
         """evaluate(which, theta) of some nodes by some parameters: places, (rows, A), padded with -1."""
@@ -61,19 +61,20 @@ class GramNodes:
         self.terms[i, 1 + j] = self.terms[j, 1 + i] = here[two]
         self._own = 1 + np.arange(p)
 
-    def full(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values, (p,), and slopes by all parameters, (p, K), at θ, (p, K)."""
-        nodes, M = np.arange(len(theta)), self.moments
-        a = theta[nodes, self._own]
-        c = theta.copy()
-        c[nodes, self._own] = 0.0
+    def full(self, theta: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Values, (p,), and slopes by all parameters, (p, K), at θ, (p, K); of some nodes, (rows,) and (rows, K)."""
+        rows = np.arange(len(theta)) if rows is None else rows
+        nodes, M, columns = np.arange(len(rows)), self.moments, self._own[rows]
+        c = theta[rows]
+        a = c[nodes, columns]
+        c[nodes, columns] = 0.0
         Mc = csr_array(c) @ M
         quadratic = np.einsum("ij,ij->i", c, Mc)
-        own, diagonal = M[1:], np.diagonal(M)[1:]
+        own, diagonal = M[columns], np.diagonal(M)[columns]
         gradient = Mc
         gradient /= 2 * a[:, None]
         gradient += own
-        gradient[nodes, self._own] = diagonal - quadratic / (4 * a * a) - 1 / (2 * a)
+        gradient[nodes, columns] = diagonal - quadratic / (4 * a * a) - 1 / (2 * a)
         return _gaussian_value(np.einsum("ij,ij->i", c, own), a, diagonal, quadratic), gradient
 
     def on(self, rows: np.ndarray, places: np.ndarray) -> Evaluate:
@@ -136,12 +137,13 @@ class SampledNodes:
         own = basis.orders == 1  # so that no node is ever without a term
         self._always = np.flatnonzero(own) if own.any() else np.unique(self.terms[:, 0])
 
-    def full(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values, (p,), and slopes by all parameters, (p, K), at θ, (p, K)."""
-        found = self.objective.evaluate(self._nodes, self._split(theta), hessian=False)
-        value, gradient = np.array([e.value for e in found]), np.zeros_like(theta)
-        for i, length in enumerate(self._lengths):
-            gradient[i, :length] = found[i].gradient
+    def full(self, theta: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Values, (p,), and slopes by all parameters, (p, K), at θ, (p, K); of some nodes, (rows,) and (rows, K)."""
+        nodes = list(self._nodes) if rows is None else rows.tolist()
+        found = self.objective.evaluate(nodes, [theta[i, : self._lengths[i]] for i in nodes], hessian=False)
+        value, gradient = np.array([e.value for e in found]), np.zeros((len(nodes), theta.shape[1]))
+        for row, i, e in zip(gradient, nodes, found, strict=True):
+            row[: self._lengths[i]] = e.gradient
         factor = self._factor(value)
         return value if factor is None else factor, gradient if factor is None else gradient * factor[:, None]
 
@@ -185,14 +187,12 @@ class SampledNodes:
     def noise(self, theta: np.ndarray, value: np.ndarray) -> np.ndarray:
         """Root of the mean square over samples of each slope, (p, K)."""
         plain = self.objective.loss.link == "plain"
-        found = self.objective.noise(self._nodes, self._split(theta), np.log(value) if plain else value)
+        thetas = [row[:length] for row, length in zip(theta, self._lengths, strict=True)]
+        found = self.objective.noise(self._nodes, thetas, np.log(value) if plain else value)
         noise = np.ones_like(theta)
         for i, length in enumerate(self._lengths):
             noise[i, :length] = found[i] * (value[i] if plain else 1.0)
         return np.maximum(noise, 1e-300)
-
-    def _split(self, theta: np.ndarray) -> list[np.ndarray]:
-        return [row[:length] for row, length in zip(theta, self._lengths, strict=True)]
 
     def _factor(self, value: np.ndarray) -> np.ndarray | None:
         """The average, where the objective speaks of its logarithm."""

@@ -115,9 +115,7 @@ class Objective:
         ]
         return [_evaluation(sums, j, gradient, matrix, link) for j, (gradient, matrix) in enumerate(split)]
 
-    def noise(
-        self, nodes: Sequence[int], thetas: Sequence[np.ndarray], values: Sequence[float]
-    ) -> list[np.ndarray]:
+    def noise(self, nodes: Sequence[int], thetas: Sequence[np.ndarray], values: Sequence[float]) -> list[np.ndarray]:
         """Root of the mean square over samples of the slope by each parameter; values: as in `slopes`."""
         locals_ = [self.basis.local(i) for i in nodes]
         C = scatter(self.basis, nodes, thetas, self.samples.like())

@@ -99,17 +99,19 @@ def over(
     return _solve(nodes, 0.0, theta, cost, low, np.ones_like(theta), inside, tol, max_iter)
 
 
-def follow(start: Start, l1: Sequence[float], at: Penalized | None = None) -> Iterator[Penalized]:
-    """The solution at each λ of a decreasing sequence, one after the other."""
+def follow(
+    start: Start, l1: Sequence[float], at: Penalized | None = None, tol: float | None = None
+) -> Iterator[Penalized]:
+    """The solution at each λ of a decreasing sequence, one after the other; tol: of the residual, if not the start's."""
     here = at or start.empty
     before = min(here.l1, start.l1_max)
     for value in l1:
-        here = _at(start, float(value), here, before)
+        here = _at(start, float(value), here, before, tol or start.tol)
         before = float(value)
         yield here
 
 
-def _at(start: Start, l1: float, here: Penalized, before: float) -> Penalized:
+def _at(start: Start, l1: float, here: Penalized, before: float, tol: float) -> Penalized:
     penalised = (start.weight > 0) & np.isfinite(start.weight)
     if l1 >= start.l1_max and not (here.theta[penalised] != 0).any() and not (start.low[penalised] > -np.inf).any():
         return replace(start.empty, l1=l1)
@@ -119,7 +121,7 @@ def _at(start: Start, l1: float, here: Penalized, before: float) -> Penalized:
     likely = np.abs(here.gradient) >= np.where(np.isfinite(cost), max(2 * l1 - before, l1 / 2) * start.weight, np.inf)
     working = (here.theta != 0) | (start.weight == 0) | (start.low > -np.inf)
     working |= _largest(np.where(likely & penalised & ~working, np.abs(here.gradient) / start.unit, 0.0), working)
-    return _solve(start.nodes, l1, here.theta, cost, start.low, start.unit, working, start.tol, start.max_iter)
+    return _solve(start.nodes, l1, here.theta, cost, start.low, start.unit, working, tol, start.max_iter, here)
 
 
 def _solve(
@@ -132,10 +134,21 @@ def _solve(
     working: np.ndarray,
     tol: float,
     max_iter: int,
+    before: Penalized | None = None,
 ) -> Penalized:
-    """Solve on a working set, look at all slopes, take in those that the penalty does not hold, and again."""
-    theta, spread, rows, n_iter = theta.copy(), np.zeros_like(theta), np.arange(len(theta)), 0
-    for _ in range(_ROUNDS):
+    """Solve on a working set, look at all slopes, take in those that the penalty does not hold, and again.
+
+    before: what is known at θ, so that nodes which are as they should be are left alone.
+    """
+    theta, n_iter = theta.copy(), 0
+    if before is None:
+        spread, value, gradient = np.zeros_like(theta), np.zeros(len(theta)), np.zeros_like(theta)
+        missed = np.full(theta.shape, np.inf)
+    else:
+        spread, value, gradient = before.spread.copy(), before.value.copy(), before.gradient.copy()
+        missed = residual(theta, gradient, cost, low) / unit
+    rows = np.flatnonzero((missed > tol).any(axis=1))
+    for _ in range(_ROUNDS if len(rows) else 0):
         for some in _groups(working, rows):
             places = _packed(working[some])
             there = places >= 0
@@ -156,9 +169,8 @@ def _solve(
             at, k = np.nonzero(there)
             theta[some[at], places[at, k]] = found.theta[at, k]
             spread[some[at], places[at, k]] = _spread(found)[at, k]
-        value, gradient = nodes.full(theta)
-        with np.errstate(invalid="ignore"):
-            missed = residual(theta, gradient, np.where(np.isfinite(cost), cost, np.inf), low) / unit
+        value[rows], gradient[rows] = nodes.full(theta, rows)
+        missed[rows] = residual(theta[rows], gradient[rows], cost[rows], low[rows]) / unit[rows]
         asking = (missed > tol) & ~working
         if not asking.any():
             break

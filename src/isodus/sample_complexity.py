@@ -87,8 +87,8 @@ def smallest_n(
     ----------
     succeeds : callable
         ``succeeds(n, seed)`` makes one trial, draws n samples with this seed, estimates, compares, and returns True or
-        False; an error ends the search. The seed is an integer below 2³² that follows from `rng`, n and the number of the trial alone, so that
-        nothing depends on `n_jobs`.
+        False; an error ends the search. The seed is an integer below 2³² that follows from `rng`, n and the number of
+        the trial alone, so that nothing depends on `n_jobs`.
     start, up, down, successes : int
         Where the walk begins, its steps, and how many successes in a row make an n succeed; the paper's by default.
     minimum, maximum : int

@@ -5,7 +5,7 @@ is worth is asked of pseudo-likelihood's estimate over its terms without a penal
 than there are. Three ways to ask:
 
 "ebic"   extended Bayes information criterion (Chen and Chen, 2008; Foygel and Drton, 2010), of all nodes,
-         Σ_i 2n F_i + k_i log n + 2γ log C(K_i, k_i), with k_i of K_i penalised terms in node i, γ = ½: the least. Terms
+         Σ_i 2n F_i + k_i log n + 2γ log C(K_i, k_i), with k_i of K_i penalised terms in node i, γ = 1: the least. Terms
          of a structure that cost more than they gain are taken out of it first: a penalty lets some in for the sake of
          others that it shrinks, and where variables are correlated there may be no λ at which it does not.
 "cv"     F on samples that were left out, in turn: the fewest terms within a standard error of the least.
@@ -40,7 +40,9 @@ __all__ = ["METHODS", "PenaltyPath", "Task", "choose", "grid", "likelihood_nodes
 METHODS = ("ebic", "cv", "stars")
 _POINTS = 30
 _WEAKEST = 0.5  # of the slope at which a term pays, where a path ends
-_GAMMA = 0.5
+_GAMMA = 1.0
+_ALIKE = 2.0  # differences of EBIC that say nothing
+_LOOSE = 3e-3  # of λ: how far a path may be from optimal, but for its chosen point
 _SUBSAMPLES, _FEWEST, _UNSTABLE = 20, 5, 0.05
 _LATER, _WORSE = 6, 10.0  # so many points in a row that are so much worse end a path by "ebic"
 
@@ -64,7 +66,9 @@ class Task(NamedTuple):
         """The model without penalised terms."""
         nodes = self.make(samples)
         options: dict[str, Any] = dict(raw=self.raw, tol=self.tol, max_iter=self.max_iter)
-        by_place = [_in_places(nodes, *pair) for pair in ((self.theta, 0.0), (self.weight, np.inf), (self.low, -np.inf))]
+        by_place = [
+            _in_places(nodes, *pair) for pair in ((self.theta, 0.0), (self.weight, np.inf), (self.low, -np.inf))
+        ]
         return begin(nodes, *by_place, **options)
 
     def structure(self, start: Start, found: Penalized) -> np.ndarray:
@@ -167,7 +171,7 @@ def trace(
     task: Task, start: Start, l1: Sequence[float], progress: Progress, what: str = "penalties"
 ) -> Iterator[tuple[Penalized, np.ndarray]]:
     """The solution of all nodes and the structure at each λ, one after the other."""
-    for k, found in enumerate(follow(start, l1)):
+    for k, found in enumerate(follow(start, l1, tol=max(start.tol, _LOOSE * min(l1)))):
         progress(what, k + 1, len(l1))
         yield found, task.structure(start, found)
 
@@ -204,12 +208,16 @@ def choose(
     penalised = (task.weight > 0) & np.isfinite(task.weight)
     best = judge.pruned(found[chosen])
     if np.any(best != found[chosen]):
-        why += f", after {np.count_nonzero(found[chosen]) - np.count_nonzero(best)} terms that did not pay were left out"
+        why += (
+            f", after {np.count_nonzero(found[chosen]) - np.count_nonzero(best)} terms that did not pay were left out"
+        )
         found[chosen] = best
         out = _in_places(start.nodes, (best == 0) & penalised, True)
         start = replace(start, weight=np.where(out, np.inf, start.weight))
-        here = replace(solutions[chosen], theta=np.where(out, 0.0, solutions[chosen].theta))
-        (solutions[chosen],) = follow(start, [values[chosen]], here)
+        (solutions[chosen],) = follow(start, [values[chosen]])
+    else:
+        (solutions[chosen],) = follow(start, [values[chosen]], solutions[chosen])
+    found[chosen] = task.structure(start, solutions[chosen])
     terms = [np.flatnonzero((theta != 0) & penalised) for theta in found]
     count = len(found)
     path = PenaltyPath(
@@ -245,7 +253,7 @@ class _Refits:
         inside = (theta != 0) | (self.task.weight == 0) | (self.task.likelihood_low > -np.inf)
         if self._last is None or not np.array_equal(self._last[0], inside):
             mask = _in_places(self.nodes, inside, False)
-            found = over(self.nodes, np.where(mask, self.theta, 0.0), mask, self.low, tol=1e-6, max_iter=50)
+            found = over(self.nodes, np.where(mask, self.theta, 0.0), mask, self.low, tol=1e-4, max_iter=50)
             self._last, self.theta = (inside, found), found.theta
         return self._last[1]
 
@@ -292,7 +300,7 @@ class _Ebic:
 
     def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
         values = np.array(self.values[: len(found)])
-        chosen = int(np.argmin(values))
+        chosen = int(np.argmax(values <= values.min() + _ALIKE))
         return values, np.full(len(values), np.nan), chosen, "the least extended BIC"
 
 
@@ -361,7 +369,12 @@ class _Stable:
     def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
         values = self.values[: len(found)]
         chosen = int(np.flatnonzero(values <= _UNSTABLE)[-1]) if (values <= _UNSTABLE).any() else 0
-        return values, np.full(len(values), np.nan), chosen, f"the weakest penalty with an instability below {_UNSTABLE}"
+        return (
+            values,
+            np.full(len(values), np.nan),
+            chosen,
+            f"the weakest penalty with an instability below {_UNSTABLE}",
+        )
 
 
 def _in_places(nodes: Nodes, by_term: np.ndarray, otherwise: Any) -> np.ndarray:

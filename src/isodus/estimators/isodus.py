@@ -257,7 +257,9 @@ class ISODUS(PenalizedEstimator):
         self._check_penalty()
         auto = isinstance(self.nu, str) and self.nu == "auto"
         if self._has_penalty and self.pilot != "auto":
-            raise ValueError('with l1, what tilts the density is the solution at a stronger penalty: leave pilot="auto"')
+            raise ValueError(
+                'with l1, what tilts the density is the solution at a stronger penalty: leave pilot="auto"'
+            )
         units = auto or steps > 0 or self.integrable == "enforce" or self._has_penalty
         setting = prepare(self, X, sample_weight, units=units, penalised=self._has_penalty)
         delta = per_variable(self.delta, setting.names, "delta")

@@ -59,7 +59,9 @@ class PenalizedEstimator(PolynomialEstimator):
         if isinstance(self.l1, str):
             one_of(self.l1, ("auto", *METHODS), "l1", "or a number of at least 0")
         elif isinstance(self.l1, bool) or not isinstance(self.l1, Real) or not 0 <= float(self.l1) < np.inf:
-            raise ValueError(f"l1 must be a number of at least 0 or one of 'auto', 'ebic', 'cv', 'stars', not {self.l1!r}")
+            raise ValueError(
+                f"l1 must be a number of at least 0 or one of 'auto', 'ebic', 'cv', 'stars', not {self.l1!r}"
+            )
         if self.l1_scaling not in SCALINGS:
             raise ValueError(f"l1_scaling must be None, 'raw' or 'paper', not {self.l1_scaling!r}")
         one_of(self.rule, RULES, "rule")

@@ -128,7 +128,9 @@ def _step(
         stalled[open_[good]] = small[good] & (found.residual[taken] > 0.5 * previous)
         with np.errstate(invalid="ignore", divide="ignore"):
             best = -0.5 * (slope * length**2)[open_] / (change - (slope * length)[open_])
-        shorter = np.where(np.isfinite(change), np.clip(best, 0.1 * length[open_], 0.5 * length[open_]), 0.1 * length[open_])
+        shorter = np.where(
+            np.isfinite(change), np.clip(best, 0.1 * length[open_], 0.5 * length[open_]), 0.1 * length[open_]
+        )
         length[open_] = np.where(good, length[open_], shorter)
         stuck = ~good & (small | (length[open_] < 1e-10))
         stalled[open_[stuck]] = True
