@@ -112,7 +112,7 @@ def test_and_is_stricter_than_or(graph):
 
 
 def test_the_papers_form_is_its_objective():
-    """min ⟨exp(Σ θ (f − m)) R⟩ + λ√(log p / n) Σ|θ| over everything, by a solver that knows neither nodes nor Newton."""
+    """min ⟨exp(Σ θ (f − m)) R⟩ + λ√(log p / n) Σ|θ|, all terms penalised, by a solver that knows none of ours."""
     from scipy.optimize import minimize
 
     truth = regular_gaussian(4, rng=0)

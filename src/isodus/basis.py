@@ -191,8 +191,8 @@ class MonomialBasis:
     def largest(self) -> int:
         """Most terms that contain one variable."""
         if not self._explicit:  # all monomials less those of the other variables
-            p, options = self.n_variables, dict(min_degree=self.min_degree, max_order=self.max_order)
-            return len(self) - (n_monomials(p - 1, self.degree, **options) if p > 1 else 0)
+            fewer, limits = self.n_variables - 1, dict(min_degree=self.min_degree, max_order=self.max_order)
+            return len(self) - (n_monomials(fewer, self.degree, **limits) if fewer else 0)  # type: ignore[arg-type]
         return max(len(self.local(i).terms) for i in range(self.n_variables))
 
     def only(self, at: np.ndarray) -> MonomialBasis:

@@ -194,7 +194,9 @@ def hypertree_polynomial(
             f"max_order={max_order}, but a term of degree {degree} has at most {min(p, degree)} of {p} variables"
         )
     rng = np.random.default_rng(rng)
-    waiting, once, groups = rng.permutation(p).tolist(), [], []
+    waiting: list[int] = rng.permutation(p).tolist()
+    once: list[int] = []
+    groups: list[Term] = []
     for q in cycle(range(max_order, 1, -1)):
         if not waiting:
             break

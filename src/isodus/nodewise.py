@@ -188,7 +188,7 @@ class SampledNodes:
         """Root of the mean square over samples of each slope, (p, K)."""
         plain = self.objective.loss.link == "plain"
         thetas = [row[:length] for row, length in zip(theta, self._lengths, strict=True)]
-        found = self.objective.noise(self._nodes, thetas, np.log(value) if plain else value)
+        found = self.objective.noise(self._nodes, thetas, (np.log(value) if plain else value).tolist())
         noise = np.ones_like(theta)
         for i, length in enumerate(self._lengths):
             noise[i, :length] = found[i] * (value[i] if plain else 1.0)

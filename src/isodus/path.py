@@ -29,7 +29,7 @@ class Penalized:
     """All nodes at one λ: theta (p, K), gradient (p, K), value (p,), residual (p,), all of the problem with λ.
 
     residual: by how much the conditions of optimality are missed, in units of each slope's noise, as λ is. spread:
-    (p, K), the diagonal of the inverse Hessian over the places that are not zero, and 0 elsewhere.
+    (p, K), from `over`, the diagonal of the inverse Hessian over the places that are not zero, and 0 elsewhere.
     """
 
     l1: float
@@ -91,18 +91,26 @@ def begin(
     return Start(nodes, weight, low, unit, first, tol, max_iter)
 
 
-def over(
-    nodes: Nodes, theta: np.ndarray, inside: np.ndarray, low: np.ndarray, *, tol: float, max_iter: int
-) -> Penalized:
-    """The minimum over some places, (p, K) of bool, without a penalty, from θ, (p, K)."""
-    cost = np.where(inside, 0.0, np.inf)
-    return _solve(nodes, 0.0, theta, cost, low, np.ones_like(theta), inside, tol, max_iter)
+def over(nodes: Nodes, before: Penalized, inside: np.ndarray, low: np.ndarray, tol: float, max_iter: int) -> Penalized:
+    """The minimum over some places, (p, K) of bool, without a penalty; slopes by the others are not looked at.
+
+    before: such a minimum over other places, or where to start, with infinite residuals; what has not changed is kept.
+    """
+    theta, value, spread = np.where(inside, before.theta, 0.0), before.value.copy(), before.spread.copy()
+    changed = ((before.theta != 0) != inside).any(axis=1) | (before.residual > tol)
+    cost, unit, missed = np.zeros_like(theta), np.ones_like(theta), before.residual.copy()
+    for some in _groups(inside, np.flatnonzero(changed)):
+        places, found = _on(nodes, some, inside, theta, cost, low, unit, tol, max_iter)
+        theta[some] = _spread_out(places, found.theta, theta.shape[1])
+        spread[some] = _spread_out(places, _variances(found), theta.shape[1])
+        value[some], missed[some] = found.value, found.residual
+    return replace(before, theta=theta, value=value, spread=spread, residual=missed)
 
 
 def follow(
     start: Start, l1: Sequence[float], at: Penalized | None = None, tol: float | None = None
 ) -> Iterator[Penalized]:
-    """The solution at each λ of a decreasing sequence, one after the other; tol: of the residual, if not the start's."""
+    """The solution at each λ of a decreasing sequence, one after the other; tol: of residuals, if not the start's."""
     here = at or start.empty
     before = min(here.l1, start.l1_max)
     for value in l1:
@@ -142,33 +150,17 @@ def _solve(
     """
     theta, n_iter = theta.copy(), 0
     if before is None:
-        spread, value, gradient = np.zeros_like(theta), np.zeros(len(theta)), np.zeros_like(theta)
+        value, gradient = np.zeros(len(theta)), np.zeros_like(theta)
         missed = np.full(theta.shape, np.inf)
     else:
-        spread, value, gradient = before.spread.copy(), before.value.copy(), before.gradient.copy()
+        value, gradient = before.value.copy(), before.gradient.copy()
         missed = residual(theta, gradient, cost, low) / unit
     rows = np.flatnonzero((missed > tol).any(axis=1))
     for _ in range(_ROUNDS if len(rows) else 0):
         for some in _groups(working, rows):
-            places = _packed(working[some])
-            there = places >= 0
-
-            def pick(x: np.ndarray, otherwise: float) -> np.ndarray:
-                return np.where(there, x[some[:, None], places], otherwise)  # noqa: B023
-
-            found = minimize(
-                nodes.on(some, places),
-                pick(theta, 0.0),
-                pick(cost, 0.0),
-                pick(low, -np.inf),
-                pick(unit, 1.0),
-                tol=0.5 * tol,
-                max_iter=max_iter,
-            )
+            places, found = _on(nodes, some, working, theta, cost, low, unit, 0.5 * tol, max_iter)
             n_iter = max(n_iter, int(found.n_iter.max(initial=0)))
-            at, k = np.nonzero(there)
-            theta[some[at], places[at, k]] = found.theta[at, k]
-            spread[some[at], places[at, k]] = _spread(found)[at, k]
+            theta[some] = _spread_out(places, found.theta, theta.shape[1])
         value[rows], gradient[rows] = nodes.full(theta, rows)
         missed[rows] = residual(theta[rows], gradient[rows], cost[rows], low[rows]) / unit[rows]
         asking = (missed > tol) & ~working
@@ -176,10 +168,39 @@ def _solve(
             break
         rows = np.flatnonzero(asking.any(axis=1))
         working = working | _largest(np.where(asking, missed, 0.0), working)
-    return Penalized(l1, theta, value, gradient, missed.max(axis=1), n_iter, spread)
+    return Penalized(l1, theta, value, gradient, missed.max(axis=1), n_iter, np.zeros_like(theta))
 
 
-def _spread(found: Solved) -> np.ndarray:
+def _on(
+    nodes: Nodes,
+    rows: np.ndarray,
+    working: np.ndarray,
+    theta: np.ndarray,
+    cost: np.ndarray,
+    low: np.ndarray,
+    unit: np.ndarray,
+    tol: float,
+    max_iter: int,
+) -> tuple[np.ndarray, Solved]:
+    """The minimum of some nodes over their working sets, and the places of these, (rows, A), padded with -1."""
+    places = _packed(working[rows])
+
+    def pick(x: np.ndarray, otherwise: float) -> np.ndarray:
+        return np.where(places >= 0, x[rows[:, None], places], otherwise)
+
+    start, costs, floor, units = pick(theta, 0.0), pick(cost, 0.0), pick(low, -np.inf), pick(unit, 1.0)
+    return places, minimize(nodes.on(rows, places), start, costs, floor, units, tol=tol, max_iter=max_iter)
+
+
+def _spread_out(places: np.ndarray, values: np.ndarray, width: int) -> np.ndarray:
+    """Values of a working set, (rows, A), in their places, (rows, K), with zeros elsewhere."""
+    out = np.zeros((len(places), width))
+    row, k = np.nonzero(places >= 0)
+    out[row, places[row, k]] = values[row, k]
+    return out
+
+
+def _variances(found: Solved) -> np.ndarray:
     """The diagonal of H⁻¹ over what is not zero, (q, A)."""
     inside = found.theta != 0
     both = inside[:, :, None] & inside[:, None, :]

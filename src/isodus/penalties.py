@@ -98,7 +98,7 @@ def _term(key: Any, basis: MonomialBasis, names: Sequence[str], what: str) -> tu
     for v in key:
         if isinstance(v, str) and v in names:
             columns.append(names.index(v) if isinstance(names, list) else list(names).index(v))
-        elif isinstance(v, Integral) and not isinstance(v, bool) and 0 <= v < basis.n_variables:
+        elif isinstance(v, Integral) and not isinstance(v, bool) and 0 <= int(v) < basis.n_variables:
             columns.append(int(v))
         else:
             known = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")

@@ -29,9 +29,17 @@ def second_moments(samples: ArraySamples) -> np.ndarray:
     return total / total[0, 0]
 
 
-def independent(basis: MonomialBasis, moments: np.ndarray) -> np.ndarray:
-    """θ, (M,), of the Gaussian with these second moments and no interactions."""
-    mean, square = moments[0, 1:], np.diagonal(moments)[1:]
+def independent(basis: MonomialBasis, samples: ArraySamples) -> np.ndarray:
+    """θ, (M,), of the Gaussian with the means and variances of the samples and no interactions."""
+
+    def block(Y: Array, count: Array | None) -> Array:
+        xp = namespace(Y)
+        count = xp.ones_like(Y[0, :]) if count is None else count
+        one = xp.sum(count) * xp.ones_like(Y[:, 0])
+        return xp.stack([one, Y @ count, (Y * Y) @ count])
+
+    n, total, squares = to_host(samples.sum(block, 4096))
+    mean, square = total / n, squares / n
     variance = np.maximum(square - mean * mean, 1e-12 * square)
     theta, first = np.zeros(len(basis)), basis.factors[:, 0]
     one, two = basis.degrees == 1, (basis.degrees == 2) & (basis.orders == 1)

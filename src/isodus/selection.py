@@ -43,6 +43,7 @@ _WEAKEST = 0.5  # of the slope at which a term pays, where a path ends
 _GAMMA = 1.0
 _ALIKE = 2.0  # differences of EBIC that say nothing
 _LOOSE = 3e-3  # of λ: how far a path may be from optimal, but for its chosen point
+_EXACT = 1e-4  # of the slopes of estimates without a penalty, n times whose squares are differences of EBIC
 _SUBSAMPLES, _FEWEST, _UNSTABLE = 20, 5, 0.05
 _LATER, _WORSE = 6, 10.0  # so many points in a row that are so much worse end a path by "ebic"
 
@@ -168,10 +169,10 @@ def grid(task: Task, start: Start, n: float, points: int = _POINTS) -> np.ndarra
 
 
 def trace(
-    task: Task, start: Start, l1: Sequence[float], progress: Progress, what: str = "penalties"
+    task: Task, start: Start, l1: np.ndarray, progress: Progress, what: str = "penalties"
 ) -> Iterator[tuple[Penalized, np.ndarray]]:
     """The solution of all nodes and the structure at each λ, one after the other."""
-    for k, found in enumerate(follow(start, l1, tol=max(start.tol, _LOOSE * min(l1)))):
+    for k, found in enumerate(follow(start, l1.tolist(), tol=max(start.tol, _LOOSE * l1.min()))):
         progress(what, k + 1, len(l1))
         yield found, task.structure(start, found)
 
@@ -244,23 +245,23 @@ class _Refits:
 
     def __init__(self, task: Task, samples: ArraySamples) -> None:
         self.task, self.nodes = task, likelihood_nodes(task.basis, samples)
-        self.theta = _in_places(self.nodes, task.likelihood_theta, 0.0)
         self.low = _in_places(self.nodes, task.likelihood_low, -np.inf)
-        self._last: tuple[np.ndarray, Penalized] | None = None
+        theta = _in_places(self.nodes, task.likelihood_theta, 0.0)
+        unknown = np.full(len(theta), np.inf)
+        self._last = Penalized(0.0, theta, unknown, np.zeros_like(theta), unknown, 0, np.zeros_like(theta))
 
     def __call__(self, theta: np.ndarray) -> Penalized:
         """At the terms where θ, (M,), is not zero, and those without a penalty."""
         inside = (theta != 0) | (self.task.weight == 0) | (self.task.likelihood_low > -np.inf)
-        if self._last is None or not np.array_equal(self._last[0], inside):
-            mask = _in_places(self.nodes, inside, False)
-            found = over(self.nodes, np.where(mask, self.theta, 0.0), mask, self.low, tol=1e-4, max_iter=50)
-            self._last, self.theta = (inside, found), found.theta
-        return self._last[1]
+        places = _in_places(self.nodes, inside, False)
+        self._last = over(self.nodes, self._last, places, self.low, tol=_EXACT, max_iter=50)
+        return self._last
 
 
 class _Ebic:
     def __init__(self, task: Task, samples: ArraySamples, n: float) -> None:
-        self.n, self.refits, self.values = n, _Refits(task, samples), []
+        self.n, self.refits = n, _Refits(task, samples)
+        self.values: list[float] = []
         self.terms = self.refits.nodes.terms
         self.penalised = _in_places(self.refits.nodes, (task.weight > 0) & np.isfinite(task.weight), False)
         self.many = np.count_nonzero(self.penalised, axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -18,7 +18,7 @@ from ..fitting import Setting, minimize, pilot_parameters, prepare, sources
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..losses.screening import Screening
 from ..model import PolynomialModel
-from ..nodewise import SampledNodes
+from ..nodewise import Nodes, SampledNodes
 from ..optimum import Task, optimum
 from ..penalties import Terms, Weights
 from ..pilots import floors
@@ -275,7 +275,7 @@ class ISODUS(PenalizedEstimator):
         self.nu_ = self._nu(setting, delta)
         if steps:
             self.pilot_ = "path"
-            make = partial(likelihood_nodes, basis)
+            make: Callable[[ArraySamples], Nodes] = partial(likelihood_nodes, basis)
             return self._learn_sparse(setting, samples, make, None, floors(basis, unit), refit, self.tol, self.max_iter)
         self.pilot_ = "none"
         low = floors(basis, unit) if self.integrable == "enforce" else np.full(len(basis), -np.inf)

@@ -23,7 +23,7 @@ from ..penalties import SCALINGS, Terms, Weights, multiplier, weights
 from ..pilots import confined, floors
 from ..progress import Progress
 from ..refinement import Joint
-from ..regression import independent, second_moments
+from ..regression import independent
 from ..samples import ArraySamples, part_of
 from ..selection import METHODS, PenaltyPath, Task, choose
 from ..validation import one_of, positive_integer, true_or_false
@@ -34,7 +34,7 @@ __all__ = ["PenalizedEstimator"]
 _BEST = "ebic"  # what "auto" stands for; benchmarks/selection.py compares
 
 
-_OPTIONS = "l1 l1_scaling l1_weights l1_path penalize_self include exclude rule cv debias".split()
+_OPTIONS = ("l1", "l1_scaling", "l1_weights", "l1_path", "penalize_self", "include", "exclude", "rule", "cv", "debias")
 
 
 class PenalizedEstimator(PolynomialEstimator):
@@ -110,7 +110,7 @@ class PenalizedEstimator(PolynomialEstimator):
         """
         basis, unit, path = setting.basis, setting.scale / setting.width, None
         weight = weights(basis, setting.names, self.l1_weights, self.include, self.exclude, self.penalize_self)
-        alone = confined(basis, independent(basis, second_moments(samples)), unit)
+        alone = confined(basis, independent(basis, samples), unit)
         least = floors(basis, unit)
         theta = alone if theta is None else theta
         raw = self.l1_scaling is not None
@@ -130,8 +130,8 @@ class PenalizedEstimator(PolynomialEstimator):
         self.l1_, self.l1_max_, self.kkt_ = found.l1, start.l1_max, found.residual
         if path is not None:
             self.path_ = path
-        else:
-            vars(self).pop("path_", None)
+        elif hasattr(self, "path_"):
+            del self.path_
         theta = agreed(start.nodes.terms, found.theta, len(basis), self.rule, self.consensus)
         kept = np.flatnonzero((theta != 0) | (weight == 0) | (low > -np.inf))
         said = self._structure_notes(setting, weight, theta, start, path)
@@ -165,7 +165,7 @@ class PenalizedEstimator(PolynomialEstimator):
             worst = bad[np.argmax(found.residual[bad])]
             warnings.warn(
                 f"{', '.join(setting.names[i] for i in bad[:8])}{' …' if len(bad) > 8 else ''}: the conditions of "
-                f"optimality are missed by up to {found.residual[worst]:.1e} (wanted: {tol:.1e}; l1 is {found.l1:.3g}). "
+                f"optimality are missed by up to {found.residual[worst]:.1e} (wanted: {tol:.1e}; l1: {found.l1:.3g}). "
                 "Raise max_iter or l1",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -190,7 +190,7 @@ class PenalizedEstimator(PolynomialEstimator):
                 i, k = np.unravel_index(np.argmax(slope), slope.shape)
                 name = term_name(basis.terms[start.nodes.terms[i, k]], setting.names)
                 standard = slope[i, k] * np.sqrt(setting.n)
-                chance = np.sqrt(2 * np.log(max(np.count_nonzero(penalised), 2)))
+                chance = np.sqrt(2 * np.log(max(int(np.count_nonzero(penalised)), 2)))
                 strongest = f". The nearest to it is {name}, which any l1 below {self.l1_max_:.3g} takes in first"
                 if self.l1_scaling is None:
                     strongest += (
@@ -204,7 +204,7 @@ class PenalizedEstimator(PolynomialEstimator):
     def _say(self, said: list[str]) -> None:
         """Notes, before those that there are."""
         self.notes_ = [*said, *self.notes_]
-        self.model_ = replace(self.model_, settings=self.model_.settings | {"notes": self.notes_})
+        self.model_ = replace(self.model_, settings={**self.model_.settings, "notes": self.notes_})
 
 
 def _nearest(setting: Setting, theta: np.ndarray, samples: ArraySamples) -> np.ndarray | None:

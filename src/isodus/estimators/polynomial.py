@@ -49,6 +49,7 @@ class PolynomialEstimator(BaseEstimator):
         whole: Setting | None = None,
     ) -> Self:
         """Judge the node problems, make their estimates one, and keep the model; whole: with more terms, then zero."""
+        large = whole or setting
         basis = setting.basis
         status, effective = judge(setting, problems, nu)
         trusted = [word in ("converged", "weights concentrated") for word in status]
@@ -69,11 +70,10 @@ class PolynomialEstimator(BaseEstimator):
                 return None
             at = [Evaluation(0.0, np.zeros(len(t)), A, setting.n) for t, A in zip(thetas, metrics, strict=True)]
             moved = enforce(basis, theta, add_nodes(basis, at), setting.n)
-            return None if moved is None else _embedded(whole.basis, basis, moved)[0]
+            return None if moved is None else _embedded(large.basis, basis, moved)[0]
 
-        whole = whole or setting
         covariance = None if nodes is None else _consensus.carry(basis, share, nodes)
-        self._keep(whole, *_embedded(whole.basis, basis, theta, covariance), said, nearest)
+        self._keep(large, *_embedded(large.basis, basis, theta, covariance), said, nearest)
         self.status_, self.effective_samples_ = status, effective
         self.n_iter_ = np.array([problem.n_iter for problem in problems])
         return self

@@ -1,8 +1,9 @@
 """Proximal Newton for many small problems with an L1 penalty, all of them at once.
 
-Problem i minimises F_i(θ) + Σ_k c_ik |θ_k| over θ_k ≥ low_ik, with F_i smooth and convex. A step minimises the quadratic
-model of F_i with the penalty, exactly, and is shortened until the sum falls. Problems are rows: θ, costs and gradients
-are (q, A), Hessians (q, A, A), padded with coordinates that have no slope, so that every operation is one on arrays.
+Problem i minimises F_i(θ) + Σ_k c_ik |θ_k| over θ_k ≥ low_ik, with F_i smooth and convex. A step minimises the
+quadratic model of F_i with the penalty, exactly, and is shortened until the sum falls. Problems are rows: θ, costs and
+gradients are (q, A), Hessians (q, A, A), padded with coordinates that have no slope, so that every operation is one on
+arrays.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Solved:
 
 
 def residual(theta: np.ndarray, gradient: np.ndarray, cost: np.ndarray, low: np.ndarray) -> np.ndarray:
-    """By how much −g misses the subdifferential of Σ c|θ| at each coordinate, and where a floor holds it, of that too."""
+    """By how much −g misses the subdifferential of Σ c|θ| at each coordinate; nothing where a floor holds it."""
     with np.errstate(invalid="ignore"):
         missed = np.where(
             theta != 0, np.abs(gradient + cost * np.sign(theta)), np.maximum(np.abs(gradient) - cost, 0.0)
