@@ -7,9 +7,9 @@ that are known beforehand. All 46,375 monomials of degree up to 4 are candidates
 their penalty themselves (l1="auto"). The peer is a lasso of every variable on all standardised products of the others
 up to degree 3, scikit-learn's coordinate descent on their Gram matrix, at the λ of a grid of twelve at which its F1 is
 highest: it is told the truth there, as the others are not. It finds a group of variables if each of them, or in a
-second line any, takes in a product whose variables are the rest. Groups of variables (hyperedges) and single terms are counted, self terms are not;
-terms are those in standardised variables, whose origin is not quite that of the truth. The lasso has no terms: x_i² x_j
-is no product of x_i and others. Seconds are those of everything, with the choice of λ.
+second line any, takes in a product whose variables are the rest. Groups of variables (hyperedges) and single terms are
+counted, self terms are not; terms are those in standardised variables, whose origin is not quite that of the truth. The
+lasso has no terms: x_i² x_j is no product of x_i and others. Seconds are those of everything, with the choice of λ.
 
 Then a path of 50 λ, evenly on a logarithmic scale from the least that empties the model down to some λ, against one
 cold fit at that λ: `isodus.path.follow`, both without the model without interactions, from which both start.
@@ -29,7 +29,7 @@ from isodus import ISODUS, MonomialBasis, PseudoLikelihood, ScoreMatching
 from isodus.datasets import regular_gaussian, sparse_polynomial
 from isodus.path import begin, follow
 from isodus.pilots import confined, floors
-from isodus.regression import independent, second_moments
+from isodus.regression import independent
 from isodus.samples import ArraySamples
 from isodus.selection import likelihood_nodes
 
@@ -173,7 +173,7 @@ def beginning(basis, X):
     """The start of a path of pseudo-likelihood, as the estimators make it; its variables in standard deviations."""
     samples = ArraySamples(X, None, X.mean(axis=0), X.std(axis=0))
     nodes, unit = likelihood_nodes(basis, samples), np.ones(X.shape[1])
-    theta, low = confined(basis, independent(basis, second_moments(samples)), unit), floors(basis, unit)
+    theta, low = confined(basis, independent(basis, samples), unit), floors(basis, unit)
     weight = np.where(basis.orders == 1, 0.0, 1.0)
 
     def places(values, otherwise):
@@ -195,7 +195,7 @@ def path(name, start, low, repeats):
     many = np.count_nonzero(points[-1].theta[start.weight > 0])
     differ = np.abs(points[-1].theta - alone[-1].theta).max()
     print(
-        f"  {name}: {POINTS} λ from {grid[0]:.3f} to {grid[-1]:.3f} in {whole:.2f} s, the last alone {cold:.2f} s; "
+        f"  {name}: {POINTS} λ from {grid[0]:.3f} to {grid[-1]:.3f} in {whole:.3f} s, the last alone {cold:.3f} s; "
         f"{many:,} parameters there, which differ by at most {differ:.0e}",
         flush=True,
     )

@@ -149,9 +149,15 @@ class Objective:
         tilt = None if pilot is None else scatter(basis, nodes, [pilot[i] for i in nodes], like)
         own = as_index(at)
 
+        p, known = basis.n_variables, self.loss.known
+
         def seen(X: Array) -> tuple[Array, Pointwise]:
             H = cofactor_matrix(basis, X)
             a = conditional_coefficients(C, H)
+            if known:
+                beside = namespace(X).reshape(X[p:, :], (known, p, X.shape[1]))
+                picked = beside[:, own, :] if isinstance(own, slice) else namespace(X).take(beside, own, axis=1)
+                return H, pointwise(a, picked)
             if tilt is None:
                 return H, pointwise(a, rows(X, own))
             return H, pointwise(a, rows(X, own), conditional_coefficients(tilt, H))

@@ -14,13 +14,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .nodewise import Nodes
+from .nodewise import Nodes, TiltedNodes, packed
 from .solvers.proximal import Solved, minimize, residual
 
-__all__ = ["Penalized", "Start", "begin", "follow", "over"]
+__all__ = ["LOOSE", "Penalized", "Start", "at", "begin", "follow", "over", "settled"]
 
 _ROUNDS = 60
 _MORE = 12  # places that a node's working set may grow by at once, or by as many as it has
+LOOSE = 3e-3  # of λ: how far from optimal what is on the way may be
+_TILTS = 2  # of the density, for estimates without a penalty
+_ROUNDING = 1e-10  # relative change of a value that says nothing
 _CELLS = 2e7  # of the Hessians of nodes that are solved at once
 
 
@@ -85,8 +88,9 @@ def begin(
     free = np.where(weight == 0, 0.0, np.inf)
     theta = np.where((weight == 0) | (low > -np.inf), theta, 0.0)
     held = low > -np.inf
-    first = _solve(nodes, np.inf, theta, np.where(held, 0.0, free), low, unit, (weight == 0) | held, tol, max_iter)
-    unit = nodes.noise(first.theta, first.value)
+    likelihood = nodes.exact if isinstance(nodes, TiltedNodes) else nodes
+    first = _solve(likelihood, np.inf, theta, np.where(held, 0.0, free), low, unit, (weight == 0) | held, tol, max_iter)
+    unit = likelihood.noise(first.theta, first.value)
     weight = weight if raw else np.where(np.isfinite(weight) & (weight > 0), weight * unit, weight)
     return Start(nodes, weight, low, unit, first, tol, max_iter)
 
@@ -97,26 +101,56 @@ def over(nodes: Nodes, before: Penalized, inside: np.ndarray, low: np.ndarray, t
     before: such a minimum over other places, or where to start, with infinite residuals; what has not changed is kept.
     """
     theta, value, spread = np.where(inside, before.theta, 0.0), before.value.copy(), before.spread.copy()
-    changed = ((before.theta != 0) != inside).any(axis=1) | (before.residual > tol)
-    cost, unit, missed = np.zeros_like(theta), np.ones_like(theta), before.residual.copy()
-    for some in _groups(inside, np.flatnonzero(changed)):
-        places, found = _on(nodes, some, inside, theta, cost, low, unit, tol, max_iter)
-        theta[some] = _spread_out(places, found.theta, theta.shape[1])
-        spread[some] = _spread_out(places, _variances(found), theta.shape[1])
-        value[some], missed[some] = found.value, found.residual
+    missed = np.where(((before.theta != 0) != inside).any(axis=1), np.inf, before.residual)
+    cost, unit = np.zeros_like(theta), np.ones_like(theta)
+    for turn in range(_TILTS if isinstance(nodes, TiltedNodes) else 1):
+        changed = np.flatnonzero(missed > tol)
+        if not len(changed):
+            break
+        if isinstance(nodes, TiltedNodes):
+            value = nodes.tilt(theta)
+        last, earlier = theta.copy(), value.copy()
+        for some in _groups(inside, changed):
+            places, found = _on(nodes, some, inside, theta, cost, low, unit, tol, max_iter)
+            theta[some] = _spread_out(places, found.theta, theta.shape[1])
+            spread[some] = _spread_out(places, _variances(found), theta.shape[1])
+            value[some], missed[some] = found.value, found.residual
+        if isinstance(nodes, TiltedNodes):
+            value = nodes.tilt(theta)
+            worse = changed[~(value[changed] <= earlier[changed] + _ROUNDING * np.abs(earlier[changed]))]
+            for some in _groups(inside, worse):  # where the step was too long, without a detour
+                places, found = _on(nodes.exact, some, inside, last, cost, low, unit, tol, max_iter)
+                theta[some] = _spread_out(places, found.theta, theta.shape[1])
+            value = nodes.tilt(theta)
+            # a step leaves an error of second order
+            missed[changed] = np.where(turn, 0.0, np.abs(theta - last).max(axis=1)[changed] ** 2)
     return replace(before, theta=theta, value=value, spread=spread, residual=missed)
 
 
 def follow(
-    start: Start, l1: Sequence[float], at: Penalized | None = None, tol: float | None = None
+    start: Start, l1: Sequence[float], here: Penalized | None = None, tol: float | None = None
 ) -> Iterator[Penalized]:
     """The solution at each λ of a decreasing sequence, one after the other; tol: of residuals, if not the start's."""
-    here = at or start.empty
+    here = here or start.empty
     before = min(here.l1, start.l1_max)
     for value in l1:
         here = _at(start, float(value), here, before, tol or start.tol)
         before = float(value)
         yield here
+
+
+def at(start: Start, l1: float) -> Penalized:
+    """The solution at one λ."""
+    (found,) = follow(start, [l1], tol=max(start.tol, LOOSE * l1))
+    return settled(start, found)
+
+
+def settled(start: Start, found: Penalized) -> Penalized:
+    """What is nearly the solution at its λ, to the tolerance of the start; by pseudo-likelihood itself, if tilted."""
+    nodes = start.nodes.exact if isinstance(start.nodes, TiltedNodes) else start.nodes
+    value, gradient = nodes.full(found.theta)
+    here = replace(found, value=value, gradient=gradient)
+    return _at(replace(start, nodes=nodes), found.l1, here, found.l1, start.tol)
 
 
 def _at(start: Start, l1: float, here: Penalized, before: float, tol: float) -> Penalized:
@@ -129,7 +163,52 @@ def _at(start: Start, l1: float, here: Penalized, before: float, tol: float) -> 
     likely = np.abs(here.gradient) >= np.where(np.isfinite(cost), max(2 * l1 - before, l1 / 2) * start.weight, np.inf)
     working = (here.theta != 0) | (start.weight == 0) | (start.low > -np.inf)
     working |= _largest(np.where(likely & penalised & ~working, np.abs(here.gradient) / start.unit, 0.0), working)
-    return _solve(start.nodes, l1, here.theta, cost, start.low, start.unit, working, tol, start.max_iter, here)
+    rest = cost, start.low, start.unit
+    if not isinstance(start.nodes, TiltedNodes):
+        return _solve(start.nodes, l1, here.theta, *rest, working, tol, start.max_iter, here)
+    start.nodes.tilt(here.theta)
+    found = _solve(start.nodes, l1, here.theta, *rest, working, tol, start.max_iter, here)
+    return _tilted_anew(start.nodes, here, found, *rest, tol, start.max_iter)
+
+
+def _tilted_anew(
+    nodes: TiltedNodes,
+    before: Penalized,
+    found: Penalized,
+    cost: np.ndarray,
+    low: np.ndarray,
+    unit: np.ndarray,
+    tol: float,
+    max_iter: int,
+) -> Penalized:
+    """What was found as the pilot of the next, with pseudo-likelihood's values and slopes there.
+
+    A node whose penalised pseudo-likelihood did not fall is solved by that itself, without a detour.
+    """
+    theta, value = found.theta.copy(), nodes.tilt(found.theta)
+    changed = np.flatnonzero((theta != before.theta).any(axis=1))
+
+    def total(value: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        return value + np.where(theta != 0, cost * np.abs(theta), 0.0).sum(axis=1)
+
+    with np.errstate(invalid="ignore"):
+        ours, its = total(value, theta), total(before.value, before.theta)
+    worse = changed[~(ours <= its + _ROUNDING * np.abs(its))[changed]]
+    if len(worse):
+        theta[worse] = before.theta[worse]
+        working = (theta != 0) | (found.theta != 0) | (low > -np.inf) | (cost == 0)
+        some = np.zeros(len(theta), bool)
+        some[worse] = True
+        exact = _solve(
+            nodes.exact, found.l1, theta, cost, low, unit, working & some[:, None], tol, max_iter, before, worse
+        )
+        theta[worse] = exact.theta[worse]
+        value = nodes.tilt(theta)
+    gradient = before.gradient.copy()
+    if len(changed):
+        gradient[changed] = nodes.full(theta, changed)[1]
+    missed = (residual(theta, gradient, cost, low) / unit).max(axis=1)
+    return Penalized(found.l1, theta, value, gradient, missed, found.n_iter, np.zeros_like(theta))
 
 
 def _solve(
@@ -143,10 +222,11 @@ def _solve(
     tol: float,
     max_iter: int,
     before: Penalized | None = None,
+    rows: np.ndarray | None = None,
 ) -> Penalized:
     """Solve on a working set, look at all slopes, take in those that the penalty does not hold, and again.
 
-    before: what is known at θ, so that nodes which are as they should be are left alone.
+    before: what is known at θ, so that nodes which are as they should be are left alone; rows: the nodes, if not all.
     """
     theta, n_iter = theta.copy(), 0
     if before is None:
@@ -155,7 +235,10 @@ def _solve(
     else:
         value, gradient = before.value.copy(), before.gradient.copy()
         missed = residual(theta, gradient, cost, low) / unit
-    rows = np.flatnonzero((missed > tol).any(axis=1))
+    if rows is None:
+        rows = np.flatnonzero((missed > tol).any(axis=1))
+    else:
+        missed[np.setdiff1d(np.arange(len(theta)), rows)] = 0.0
     for _ in range(_ROUNDS if len(rows) else 0):
         for some in _groups(working, rows):
             places, found = _on(nodes, some, working, theta, cost, low, unit, 0.5 * tol, max_iter)
@@ -183,7 +266,7 @@ def _on(
     max_iter: int,
 ) -> tuple[np.ndarray, Solved]:
     """The minimum of some nodes over their working sets, and the places of these, (rows, A), padded with -1."""
-    places = _packed(working[rows])
+    places = packed(working[rows])
 
     def pick(x: np.ndarray, otherwise: float) -> np.ndarray:
         return np.where(places >= 0, x[rows[:, None], places], otherwise)
@@ -219,15 +302,6 @@ def _largest(size: np.ndarray, working: np.ndarray) -> np.ndarray:
         chosen[i] = False
         chosen[i, np.argpartition(-size[i], most[i])[: most[i]]] = True
     return chosen
-
-
-def _packed(working: np.ndarray) -> np.ndarray:
-    """The places of a working set, row by row, padded with -1."""
-    count = np.count_nonzero(working, axis=1)
-    row, place = np.nonzero(working)
-    out = np.full((len(working), max(int(count.max(initial=0)), 1)), -1)
-    out[row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)] = place
-    return out
 
 
 def _groups(working: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:

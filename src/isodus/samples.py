@@ -87,6 +87,17 @@ class ArraySamples:
         firsts = range(0, len(starts), per_task)
         return reduce(add, (self._pool.map if self._pool and len(firsts) > 1 else map)(task, firsts))
 
+    def each(self, function: Callable[[int, int], Any], rows: int) -> list[Any]:
+        """function(start, stop) of every block of at most `rows` samples, in order."""
+        starts = range(0, self.n_rows, rows)
+        return list((self._pool.map if self._pool else map)(lambda k: function(k, min(k + rows, self.n_rows)), starts))
+
+    def beside(self, columns: Array) -> ArraySamples:
+        """The same samples with columns, (n, any number), which are handed out as they are, as more rows of blocks."""
+        X, more = namespace(self.X).concat([self.X, columns], axis=1), columns.shape[1]
+        location, scale = np.append(self.location, np.zeros(more)), np.append(self.scale, np.ones(more))
+        return ArraySamples(X, self.weight, location, scale, self._pool, single=self.single)
+
     def take(self, at: np.ndarray) -> ArraySamples:
         """Some of the rows."""
         xp, at = namespace(self.X), on_device(at.astype(np.int64), self.X)

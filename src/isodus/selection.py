@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from .arrays import available_memory
 from .basis import MonomialBasis
 from .consensus import agreed
 from .losses.pseudo_likelihood import PseudoLikelihoodLoss
-from .nodewise import GramNodes, Nodes, SampledNodes
-from .path import Penalized, Start, begin, follow, over
+from .nodewise import GramNodes, Nodes, SampledNodes, TiltedNodes
+from .path import LOOSE, Penalized, Start, begin, follow, over, settled
 from .progress import Progress
 from .regression import second_moments
 from .samples import ArraySamples
@@ -42,7 +43,6 @@ _POINTS = 30
 _WEAKEST = 0.5  # of the slope at which a term pays, where a path ends
 _GAMMA = 1.0
 _ALIKE = 2.0  # differences of EBIC that say nothing
-_LOOSE = 3e-3  # of λ: how far a path may be from optimal, but for its chosen point
 _EXACT = 1e-4  # of the slopes of estimates without a penalty, n times whose squares are differences of EBIC
 _SUBSAMPLES, _FEWEST, _UNSTABLE = 20, 5, 0.05
 _LATER, _WORSE = 6, 10.0  # so many points in a row that are so much worse end a path by "ebic"
@@ -151,7 +151,14 @@ class PenaltyPath:
 
 
 def likelihood_nodes(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
-    """Pseudo-likelihood, which at degree 2 the second moments tell."""
+    """Pseudo-likelihood, which at degree 2 the second moments tell; at higher ones tilted, where memory allows."""
+    need = 8 * samples.n_rows * (basis.degree + 2) * basis.n_variables  # bytes of what is kept for all samples
+    if basis.degree == 2 or need > 0.2 * available_memory():
+        return _exact(basis, samples)
+    return TiltedNodes(basis, samples)
+
+
+def _exact(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
     if basis.degree == 2:
         return GramNodes(basis, second_moments(samples))
     return SampledNodes(basis, PseudoLikelihoodLoss(tol=1e-8), samples)
@@ -172,7 +179,7 @@ def trace(
     task: Task, start: Start, l1: np.ndarray, progress: Progress, what: str = "penalties"
 ) -> Iterator[tuple[Penalized, np.ndarray]]:
     """The solution of all nodes and the structure at each λ, one after the other."""
-    for k, found in enumerate(follow(start, l1.tolist(), tol=max(start.tol, _LOOSE * l1.min()))):
+    for k, found in enumerate(follow(start, l1.tolist(), tol=max(start.tol, LOOSE * l1.min()))):
         progress(what, k + 1, len(l1))
         yield found, task.structure(start, found)
 
@@ -215,9 +222,8 @@ def choose(
         found[chosen] = best
         out = _in_places(start.nodes, (best == 0) & penalised, True)
         start = replace(start, weight=np.where(out, np.inf, start.weight))
-        (solutions[chosen],) = follow(start, [values[chosen]])
-    else:
-        (solutions[chosen],) = follow(start, [values[chosen]], solutions[chosen])
+        solutions[chosen] = replace(solutions[chosen], theta=np.where(out, 0.0, solutions[chosen].theta))
+    solutions[chosen] = settled(start, solutions[chosen])
     found[chosen] = task.structure(start, solutions[chosen])
     terms = [np.flatnonzero((theta != 0) & penalised) for theta in found]
     count = len(found)
@@ -311,7 +317,7 @@ class _HeldOut:
         self.scores = np.empty((folds, len(l1)))
         for fold in range(folds):
             train, rest = samples.take(np.flatnonzero(rows != fold)), samples.take(np.flatnonzero(rows == fold))
-            refits, unseen = _Refits(task, train), likelihood_nodes(task.basis, rest)
+            refits, unseen = _Refits(task, train), _exact(task.basis, rest)
             what = f"penalties, fold {fold + 1} of {folds}"
             try:
                 for k, (_, theta) in enumerate(trace(task, task.start(train), l1, progress, what)):

@@ -18,7 +18,7 @@ from ..fitting import Setting
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..nodewise import Nodes
 from ..objective import Evaluation
-from ..path import Penalized, Start, follow
+from ..path import Penalized, Start, at
 from ..penalties import SCALINGS, Terms, Weights, multiplier, weights
 from ..pilots import confined, floors
 from ..progress import Progress
@@ -126,7 +126,7 @@ class PenalizedEstimator(PolynomialEstimator):
                 path, start, found = choose(task, samples, setting.n, how, scaled, progress, folds=self.cv)
         else:
             start = task.start(samples)
-            (found,) = follow(start, [multiplier(self.l1, self.l1_scaling, len(setting.names), setting.n)])
+            found = at(start, multiplier(self.l1, self.l1_scaling, len(setting.names), setting.n))
         self.l1_, self.l1_max_, self.kkt_ = found.l1, start.l1_max, found.residual
         if path is not None:
             self.path_ = path
@@ -140,9 +140,8 @@ class PenalizedEstimator(PolynomialEstimator):
             refit(setting._replace(basis=basis.only(kept)), whole)
             self._say(said)
             return self
-        at = whole.basis.positions(whole.basis.padded(basis.factors[kept]))
         sparse = np.zeros(len(whole.basis))
-        sparse[at] = theta[kept]
+        sparse[whole.basis.positions(whole.basis.padded(basis.factors[kept]))] = theta[kept]
         self._keep(whole, sparse, None, said, lambda: _nearest(whole, sparse, samples))
         self.status_ = self._judge_nodes(setting, found, tol)
         self.effective_samples_ = np.full(len(setting.names), setting.n)

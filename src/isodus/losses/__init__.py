@@ -44,5 +44,9 @@ class Loss(Protocol):
         """
 
     @property
+    def known(self) -> int:
+        """How many rows a variable the samples carry beside the variables, which the loss is told instead of x."""
+
+    @property
     def pilot(self) -> Sequence[np.ndarray] | None:
         """Local parameters of every node whose a⁰ the loss is to be told, or None."""

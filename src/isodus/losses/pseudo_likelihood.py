@@ -33,6 +33,7 @@ class PseudoLikelihoodLoss:
     adaptive: bool = False
     link: str = "mean"
     pilot: None = None
+    known: int = 0
 
     def at(self, nodes: np.ndarray, like: Array, hessian: bool) -> Callable[[Array, Array], Pointwise]:
         """The pointwise loss; it is the same for all nodes."""

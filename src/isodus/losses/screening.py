@@ -15,7 +15,7 @@ from ..energy import powers
 from ..references import absolute_power, power_moments, shared_integer
 from . import Pointwise
 
-__all__ = ["Screening"]
+__all__ = ["Screening", "Tilted"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Screening:
     moments: np.ndarray
     link: Literal["log", "plain"]
     pilot: Sequence[np.ndarray] | None = None
+    known: int = 0
 
     @classmethod
     def of_degree(
@@ -100,6 +101,28 @@ def _tilted(nu: np.ndarray, exponent: np.ndarray, centre: np.ndarray, a: Array, 
         log_w[j, :] -= float(nu[j]) * absolute_power(x[j, :] - float(centre[j]), float(exponent[j]))
     log_w += contract(a - pilot, u)
     return _weighted(log_w, u)
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """exp( Σ_l (a_l − a⁰_l) u_l ) with u_l = x^l − m_l: `Screening` with a pilot and ν → 0, its integrals done before.
+
+    What samples carry: u_1 … u_s and Σ_l a⁰_l u_l of every variable.
+    """
+
+    known: int
+    link: str = "log"
+    pilot: None = None
+
+    def at(self, nodes: np.ndarray, like: Array, hessian: bool) -> Callable[[Array, Array], Pointwise]:
+        """The pointwise loss, a function of a, (s, q, n), and what is known, (s + 1, q, n); the same for all nodes."""
+        return _of_known
+
+
+def _of_known(a: Array, known: Array) -> Pointwise:
+    s = a.shape[0]
+    u = known[:s, ...] + 0.0  # a copy
+    return _weighted(contract(a, u) - known[s, ...], u)
 
 
 def _weighted(log_w: Array, u: Array) -> Pointwise:
