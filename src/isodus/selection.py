@@ -44,6 +44,7 @@ _WEAKEST = 0.5  # of the slope at which a term pays, where a path ends
 _GAMMA = 1.0
 _ALIKE = 2.0  # differences of EBIC that say nothing
 _EXACT = 1e-4  # of the slopes of estimates without a penalty, n times whose squares are differences of EBIC
+_FEW_STEPS = 12  # where samples are too few for so many terms there may be no minimum: what it is like is clear by then
 _SUBSAMPLES, _FEWEST, _UNSTABLE = 20, 5, 0.05
 _LATER, _WORSE = 6, 10.0  # so many points in a row that are so much worse end a path by "ebic"
 
@@ -260,7 +261,7 @@ class _Refits:
         """At the terms where θ, (M,), is not zero, and those without a penalty."""
         inside = (theta != 0) | (self.task.weight == 0) | (self.task.likelihood_low > -np.inf)
         places = _in_places(self.nodes, inside, False)
-        self._last = over(self.nodes, self._last, places, self.low, tol=_EXACT, max_iter=50)
+        self._last = over(self.nodes, self._last, places, self.low, tol=_EXACT, max_iter=_FEW_STEPS)
         return self._last
 
 
