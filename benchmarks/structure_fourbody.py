@@ -21,11 +21,13 @@ import argparse
 import os
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from sklearn.linear_model import lasso_path
 
 from isodus import ISODUS, MonomialBasis, PseudoLikelihood, ScoreMatching
+from isodus.arrays import one_blas_thread
 from isodus.datasets import regular_gaussian, sparse_polynomial
 from isodus.path import begin, follow
 from isodus.pilots import confined, floors
@@ -169,9 +171,9 @@ def recovery(p, n, seed):
     return *ours, X
 
 
-def beginning(basis, X):
+def beginning(basis, X, pool=None):
     """The start of a path of pseudo-likelihood, as the estimators make it; its variables in standard deviations."""
-    samples = ArraySamples(X, None, X.mean(axis=0), X.std(axis=0))
+    samples = ArraySamples(X, None, X.mean(axis=0), X.std(axis=0), pool)
     nodes, unit = likelihood_nodes(basis, samples), np.ones(X.shape[1])
     theta, low = confined(basis, independent(basis, samples), unit), floors(basis, unit)
     weight = np.where(basis.orders == 1, 0.0, 1.0)
@@ -202,6 +204,19 @@ def path(name, start, low, repeats):
     return whole / cold
 
 
+def paths(q, X, l1, pool):
+    """Seconds of a path / of a fit: for a Gaussian of q variables, and for samples X of a model of degree 4."""
+    Y = np.array(regular_gaussian(q, 3, 0.25, rng=q).sample(2000, rng=1))
+    start, ratios = beginning(MonomialBasis(q, 2), Y), {}
+    for what, strength in (("recovers the graph", 2.0), ("fills it with chance", 0.7)):
+        name = f"Gaussian, p = {q}, to a λ that {what}"
+        ratios[name] = path(name, start, strength * np.sqrt(np.log(q) / len(Y)), 3)
+    p = X.shape[1]
+    name = f"four-body, p = {p}"
+    ratios[name] = path(name, beginning(MonomialBasis(p, 4, max_order=4), X, pool), l1, 1)
+    return ratios
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="p = 12, n = 5,000; for paths, the Gaussian has p = 100")
@@ -216,17 +231,11 @@ def main():
             score, l1, X = recovery(p, n, seed)
             scores.append(score)
     if options.only != "recovery":
-        print("\npaths", flush=True)
-        q = 100 if options.quick else 300
-        Y = np.array(regular_gaussian(q, 3, 0.25, rng=q).sample(2000, rng=1))
-        start = beginning(MonomialBasis(q, 2), Y)
-        for what, strength in (("recovers the graph", 2.0), ("fills it with chance", 0.7)):
-            name = f"Gaussian, p = {q}, to a λ that {what}"
-            ratios[name] = path(name, start, strength * np.sqrt(np.log(q) / 2000), 3)
         if X is None:
             X, l1 = draw(p, n, 0)[1], 0.06 if options.quick else 0.018  # what ISODUS chose
-        name = f"four-body, p = {p}"
-        ratios[name] = path(name, beginning(MonomialBasis(p, 4, max_order=4), X), l1, 1)
+        print("\npaths", flush=True)
+        with one_blas_thread(), ThreadPoolExecutor(CORES) as pool:  # as in a fit
+            ratios = paths(100 if options.quick else 300, X, l1, pool)
     print()
     if scores:
         print(f"F1 of groups, ISODUS, least of {len(scores)}: {min(scores):.3f} (wanted: at least 0.95)")

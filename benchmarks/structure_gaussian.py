@@ -2,11 +2,11 @@
 
 Random 3-regular graphs, precision 1 on the diagonal and κ = 0.25 on edges; n = 2,000 samples of p = 100, 300 and 1,000
 variables. Every method gets the raw X and gives back a graph; its seconds are those of all of that (for R's huge,
-without handing over X). Ours: `PseudoLikelihood(2, l1=λ)` and `ISODUS(2, l1=λ)`, whole fits, n_jobs as it is by default
-(one thread, and BLAS as it likes; so have the peers). Peers, on standardised X: scikit-learn's `graphical_lasso`; a
-`Lasso` a node, of scikit-learn and of skglm; GGLasso's ADMM; R's huge, if R has it; and thirty lines of numba,
-coordinate descent with an active set on the Gram matrix, on one thread or all, whichever is quicker, compiled
-beforehand. An edge of a node-wise method is one that both ends keep.
+without handing over X). Ours: `PseudoLikelihood(2, l1=λ)` and `ISODUS(2, l1=λ)`, whole fits, n_jobs as it is by
+default: one thread, also of BLAS, while peers have BLAS on all cores. Peers, on standardised X: scikit-learn's
+`graphical_lasso`; a `Lasso` a node, of scikit-learn and of skglm; GGLasso's ADMM; R's huge, if R has it; and thirty
+lines of numba, coordinate descent with an active set on the Gram matrix, on one thread or all, whichever is quicker,
+compiled beforehand. An edge of a node-wise method is one that both ends keep.
 
 Each runs at a λ at which it recovers the graph, found before it is timed: λ = c √(log p / n), at p = 100 with every c
 of a geometric grid of eleven from 1.2 to 4.5; of those without errors the middle one, and where there is none the one
@@ -304,7 +304,7 @@ def speed(options):
     if options.peers:
         kept = [*options.peers, COMPILED, "isodus"]
         todo = {name: method for name, method in todo.items() if any(word in name for word in kept)}
-    print(f"{CORES} cores; isodus with n_jobs=None, which is one thread, and BLAS on all")
+    print(f"{CORES} cores; isodus with n_jobs=None, which is one thread, also of BLAS; peers have BLAS on all")
     for what in missing:
         print(f"missing, and so not compared: {what}")
     sizes = [options.only] if options.only else SIZES[:1] if options.quick else SIZES

@@ -19,7 +19,7 @@ LAYERS = [
     {"inference", "refinement", "enforcement", "nodewise"},
     {"pilots", "strength", "path"},
     {"optimum", "model", "selection"},
-    {"datasets", "likelihood", "metrics", "suitability", "validation"},
+    {"datasets", "likelihood", "metrics", "prediction", "suitability", "validation"},
     {"fitting"},
     {"estimators"},
     {"__init__"},

@@ -14,6 +14,7 @@ from isodus.datasets import (
     double_wells,
     gaussian,
     gaussian_10,
+    hypertree_polynomial,
     load_sachs,
     paper_1d,
     paper_4d,
@@ -397,6 +398,31 @@ def test_bad_double_wells(arguments, message):
         double_wells(**arguments)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_hypertrees_have_groups_that_share_one_variable(seed):
+    model = hypertree_polynomial(17, max_order=4, strength=0.9, rng=seed)
+    groups = [set(map(model.names.index, group)) for group in model.hyperedges()]
+    assert set().union(*groups) == set(range(17))
+    assert max(len(group) for group in groups) == 4
+    assert all(len(a & b) <= 1 for k, a in enumerate(groups) for b in groups[:k])
+    assert max(sum(i in group for group in groups) for i in range(17)) == 2
+    assert nx.is_connected(model.graph())
+    X = np.random.default_rng(seed).standard_normal((2000, 17)) * 3
+    own = 0.1 * (X**2 + X**4).sum(axis=1)
+    assert (np.abs(model.energy(X) - own) <= 0.9 * own * (1 + 1e-12)).all()
+    assert model.integrability().status == "integrable"
+
+
+def test_bad_hypertrees():
+    for options, message in (
+        (dict(p=5, degree=3), "degree must be even"),
+        (dict(p=5, strength=1.0), "strength must lie between"),
+        (dict(p=3, max_order=4), "max_order=4, but"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            hypertree_polynomial(**options)
+
+
 # all of them
 
 
@@ -417,6 +443,7 @@ INSTANCES = {
     "phi4_lattice, free": phi4_lattice((2, 3), mass2=1.0, coupling=0.0),
     "double_wells, chain": double_wells(4, height=1.5),
     "double_wells, triangle": double_wells([(0, 1), (1, 2), (0, 2)], coupling=-0.5),
+    "hypertree_polynomial": hypertree_polynomial(5, max_order=3),
 }
 SIZES, SETS = (1_500, 24_000), 4
 NO_DENSITY = "ignore:the learned model is no density"  # score matching, where samples are few

@@ -56,7 +56,7 @@ def test_a_large_penalty_leaves_nothing_and_says_so(name, graph):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_debiased_estimates_have_errors_and_are_not_shrunk(name, graph):
     truth, X = graph
-    shrunk, refitted = (ESTIMATORS[name](2, l1="ebic", debias=debias).fit(X) for debias in (False, True))
+    shrunk, refitted = (ESTIMATORS[name](2, l1="ebic", debias=debias).fit(X) for debias in (False, "auto"))
     assert edges(shrunk.model_) == edges(refitted.model_)
     true = truth.to_dict()
     pairs = [t for t in refitted.model_.to_dict() if len(set(t)) == 2]
@@ -219,6 +219,7 @@ def test_a_path_can_be_drawn(graph):
         (dict(l1=0.1, l1_scaling="lasso"), "l1_scaling must be"),
         (dict(l1=0.1, rule="xor"), "rule must be"),
         (dict(debias=True), "without a penalty"),
+        (dict(debias="no"), "debias must be"),
         (dict(include=[(0, 1)]), "without a penalty"),
         (dict(l1=0.1, pilot="isodus"), "leave pilot"),
     ],

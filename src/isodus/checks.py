@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["count", "distinct_names", "finite_rows", "generator", "is_index", "square", "vector"]
+__all__ = ["count", "distinct_names", "finite_rows", "generator", "is_index", "square", "vector", "warn"]
+
+_PACKAGE = os.path.dirname(__file__)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that points to the line of the user's by which isodus was called."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def count(n: Any, name: str) -> int:

@@ -133,9 +133,6 @@ def fit(
     l1: Annotated[
         str, typer.Option(help="Penalty that leaves few terms: a number, or auto, ebic, cv or stars to choose one.")
     ] = "0",
-    debias: Annotated[
-        bool, typer.Option("--debias", help="Fit what the penalty leaves once more, without it.")
-    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Learn the model behind the numeric columns of a CSV file, and say what it found."""
@@ -152,7 +149,7 @@ def fit(
         table = _transformed(table, transform)
 
         choice: Any = {"isodus": ISODUS, "pseudo-likelihood": PseudoLikelihood, "score-matching": ScoreMatching}
-        learner = choice[estimator](degree, max_order=max_order, l1=_penalty(l1), debias=debias, n_jobs=-1)
+        learner = choice[estimator](degree, max_order=max_order, l1=_penalty(l1), n_jobs=-1)
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught, Console(stderr=True).status("learning …"):
             warnings.simplefilter("always")

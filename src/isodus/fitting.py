@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .arrays import Array, available_memory, namespace, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis, n_monomials
+from .checks import warn
 from .description import term_name
 from .diagnostics import stray
 from .energy import raw_units
@@ -314,7 +314,7 @@ def judge(setting: Setting, problems: Sequence[Problem], nu: np.ndarray | None =
         if not message and verdict != "converged":
             message = _explanation(problem, setting.basis.local(i).terms, setting.basis, setting.names)
         if message:
-            warnings.warn(f"{setting.names[i]}: {message}", ConvergenceWarning, stacklevel=4)
+            warn(f"{setting.names[i]}: {message}", ConvergenceWarning)
         verdicts.append(verdict)
         sizes.append(ess)
     return verdicts, np.array(sizes)
@@ -340,7 +340,7 @@ def judge_joint(problem: Problem, basis: MonomialBasis, names: Sequence[str]) ->
     """The status of a problem that has all variables in it, with a warning if it is not to be trusted."""
     if problem.status != "converged":
         message = _explanation(problem, np.arange(len(basis)), basis, names)
-        warnings.warn(f"all variables jointly: {message}", ConvergenceWarning, stacklevel=4)
+        warn(f"all variables jointly: {message}", ConvergenceWarning)
     return [problem.status] * basis.n_variables
 
 

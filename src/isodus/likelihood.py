@@ -22,7 +22,7 @@ import numpy as np
 
 from .arrays import one_blas_thread
 from .basis import MonomialBasis
-from .checks import generator
+from .checks import generator, warn
 from .energy import descend, energy
 from .model import PolynomialModel
 from .progress import Progress
@@ -104,7 +104,7 @@ def match_moments(
         f"from those in the data (root mean square; at most {largest:.2g})"
     )
     if square > _USEFUL:
-        warnings.warn(f"{note}: not what it should be. Take fewer terms, or others", UserWarning, stacklevel=2)
+        warn(f"{note}: not what it should be. Take fewer terms, or others")
 
     A, B = np.cov(statistics(basis, chains)[free]), np.cov(T)
     inverse = np.linalg.pinv(A / spread / spread[:, None], rcond=1e-10, hermitian=True) / spread / spread[:, None]

@@ -89,8 +89,12 @@ class ArraySamples:
 
     def each(self, function: Callable[[int, int], Any], rows: int) -> list[Any]:
         """function(start, stop) of every block of at most `rows` samples, in order."""
-        starts = range(0, self.n_rows, rows)
-        return list((self._pool.map if self._pool else map)(lambda k: function(k, min(k + rows, self.n_rows)), starts))
+
+        def one(start: int) -> Any:
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows shows in the result
+                return function(start, min(start + rows, self.n_rows))
+
+        return list((self._pool.map if self._pool else map)(one, range(0, self.n_rows, rows)))
 
     def beside(self, columns: Array) -> ArraySamples:
         """The same samples with columns, (n, any number), which are handed out as they are, as more rows of blocks."""

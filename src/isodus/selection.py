@@ -15,7 +15,6 @@ than there are. Three ways to ask:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +24,7 @@ from scipy.special import gammaln
 
 from .arrays import available_memory
 from .basis import MonomialBasis
+from .checks import warn
 from .consensus import agreed
 from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .nodewise import GramNodes, Nodes, SampledNodes, TiltedNodes
@@ -244,7 +244,7 @@ def choose(
 
 
 def _say_interrupted(done: int, of: int, what: str) -> None:
-    warnings.warn(f"interrupted after {done} of {of} {what}: the choice is among those", UserWarning, stacklevel=5)
+    warn(f"interrupted after {done} of {of} {what}: the choice is among those")
 
 
 class _Refits:

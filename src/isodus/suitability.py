@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from .arrays import Array, namespace, on_device, to_host
+from .checks import warn
 
 __all__ = ["check_suitability"]
 
@@ -69,7 +69,7 @@ def check_suitability(X: Array, weight: Array | None, names: Sequence[str]) -> N
             worst = [words for _, words in sorted(found[kind], reverse=True)]
             more = f" and {len(worst) - _LISTED} more" if len(worst) > _LISTED else ""
             message = f"{what}: {', '.join(worst[:_LISTED])}{more}. {remedy}"
-            warnings.warn(message, UserWarning, stacklevel=4)  # the line that called an estimator's fit
+            warn(message)
 
 
 def _complaints(

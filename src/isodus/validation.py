@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from .arrays import Array, namespace, to_host
+from .checks import warn
 
 __all__ = [
     "check_samples",
@@ -113,11 +113,9 @@ def check_weight(weight: Any, X: Array) -> tuple[Array | None, float]:
     if np.count_nonzero(host) < 2:
         raise ValueError("sample_weight leaves n_samples = 1; at least 2 are needed")
     if total < 0.5 * np.count_nonzero(host):
-        warnings.warn(
+        warn(
             f"sample_weight sums to {total:.4g} for {n} rows. Weights count repetitions, so this says that there are "
             f"only {total:.4g} samples; if they are relative weights, multiply them to sum to the number of samples",
-            UserWarning,
-            stacklevel=3,
         )
     if isinstance(X, np.ndarray):
         return host, total

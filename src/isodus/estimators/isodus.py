@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
@@ -13,6 +12,7 @@ import numpy as np
 from .. import consensus as _consensus
 from ..arrays import Array
 from ..basis import MonomialBasis
+from ..checks import warn
 from ..energy import local_parameters
 from ..fitting import Setting, minimize, pilot_parameters, prepare, sources
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
@@ -104,9 +104,10 @@ class ISODUS(PenalizedEstimator):
         A term survives if all its variables keep it, or if any does.
     cv : int, default=5
         Folds of ``l1="cv"``.
-    debias : bool, default=False
-        Fit the terms that survive once more, without the penalty: estimates that are not shrunk, with standard errors.
-        These are those of a model that was given beforehand, not of one that was chosen by the same data.
+    debias : bool or "auto", default="auto"
+        Whether the terms that survive are fitted once more, without the penalty: estimates that are not shrunk, with
+        standard errors. These are those of a model that was given beforehand, not of one that was chosen by the same
+        data. "auto" does so where `l1` is chosen by the data, since that is what the choice is judged by.
     consensus : {"mean", "geometric", "precision"}, default="mean"
         How, without refinement, the estimates of a term from its variables become one: averaged, or as the
         paper does ("geometric"), or weighted by their covariance.
@@ -193,7 +194,7 @@ class ISODUS(PenalizedEstimator):
         exclude: Terms | None = None,
         rule: str = "and",
         cv: int = 5,
-        debias: bool = False,
+        debias: bool | str = "auto",
         consensus: str = "mean",
         integrable: str = "enforce",
         center: bool = True,
@@ -290,11 +291,9 @@ class ISODUS(PenalizedEstimator):
         basis = setting.basis
         if steps == 0 or len(basis) > MOST_JOINT_TERMS:
             if steps:
-                warnings.warn(
+                warn(
                     f"{len(basis):,} terms are too many to refine, which is done for all of them jointly, "
                     f"up to {MOST_JOINT_TERMS:,}: this is the estimate of refine=0",
-                    UserWarning,
-                    stacklevel=3,
                 )
             self.pilot_ = "none"
             screening, problems, self.nu_ = self._screened(setting, samples, delta)

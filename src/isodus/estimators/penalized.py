@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -11,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..checks import warn
 from ..consensus import RULES, agreed
 from ..description import term_name
 from ..enforcement import enforce
@@ -21,6 +21,7 @@ from ..objective import Evaluation
 from ..path import Penalized, Start, at
 from ..penalties import SCALINGS, Terms, Weights, multiplier, weights
 from ..pilots import confined, floors
+from ..prediction import worse_than_gaussian
 from ..progress import Progress
 from ..refinement import Joint
 from ..regression import independent
@@ -31,6 +32,7 @@ from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator
 
 __all__ = ["PenalizedEstimator"]
 
+_WORSE = 0.1  # in log P a variable
 _BEST = "ebic"  # what "auto" stands for; benchmarks/selection.py compares
 
 
@@ -49,7 +51,7 @@ class PenalizedEstimator(PolynomialEstimator):
     exclude: Terms | None
     rule: str
     cv: int
-    debias: bool
+    debias: bool | str
 
     @property
     def _has_penalty(self) -> bool:
@@ -65,8 +67,9 @@ class PenalizedEstimator(PolynomialEstimator):
         if self.l1_scaling not in SCALINGS:
             raise ValueError(f"l1_scaling must be None, 'raw' or 'paper', not {self.l1_scaling!r}")
         one_of(self.rule, RULES, "rule")
-        for name in ("penalize_self", "debias"):
-            true_or_false(getattr(self, name), name)
+        true_or_false(self.penalize_self, "penalize_self")
+        if not isinstance(self.debias, bool) and self.debias != "auto":
+            raise ValueError(f'debias must be True, False or "auto", not {self.debias!r}')
         if positive_integer(self.cv, "cv") < 2:
             raise ValueError(f"cv must be 2 folds or more, not {self.cv}")
         if self.l1_path is not None:
@@ -75,7 +78,7 @@ class PenalizedEstimator(PolynomialEstimator):
             self._check_path(np.asarray(self.l1_path, float))
         if not self._has_penalty:
             given = [name for name in ("l1_weights", "include", "exclude") if getattr(self, name) is not None]
-            given += [name for name in ("penalize_self", "debias") if getattr(self, name)]
+            given += [name for name in ("penalize_self", "debias") if getattr(self, name) is True]
             if given:
                 raise ValueError(
                     f"{', '.join(given)} without a penalty: set l1, or give the terms that the model is to have, basis="
@@ -136,9 +139,10 @@ class PenalizedEstimator(PolynomialEstimator):
         kept = np.flatnonzero((theta != 0) | (weight == 0) | (low > -np.inf))
         said = self._structure_notes(setting, weight, theta, start, path)
         whole = setting._replace(basis=basis.spanned(kept) if np.any(setting.location) else basis.only(kept))
-        if self.debias:
+        if self.debias is True or (self.debias == "auto" and path is not None):
             refit(setting._replace(basis=basis.only(kept)), whole)
             self._say(said)
+            self._warn_of_poor_prediction(samples)
             return self
         sparse = np.zeros(len(whole.basis))
         sparse[whole.basis.positions(whole.basis.padded(basis.factors[kept]))] = theta[kept]
@@ -146,14 +150,29 @@ class PenalizedEstimator(PolynomialEstimator):
         self.status_ = self._judge_nodes(setting, found, tol)
         self.effective_samples_ = np.full(len(setting.names), setting.n)
         self.n_iter_ = np.full(len(setting.names), found.n_iter)
+        self._warn_of_poor_prediction(samples)
         return self
+
+    def _warn_of_poor_prediction(self, samples: ArraySamples) -> None:
+        """Say so if a Gaussian with all pairs would predict far better: few terms are not what the data ask for."""
+        worse = worse_than_gaussian(self.model_, samples)
+        if worse > _WORSE:
+            note = (
+                "the model predicts a variable from the others worse than a Gaussian with all pairs does, by "
+                f"{worse:.2g} in log P a variable"
+            )
+            self._say([note])
+            warn(
+                f"{note}: variables depend on one another more strongly than this penalty leaves room for. Lower l1, "
+                "set debias=True, or leave out columns that nearly repeat others",
+            )
 
     def _settings(self) -> dict[str, Any]:
         """How the model was learned, in plain values; of the penalty only what was asked for."""
         settings = super()._settings()
         if not self._has_penalty:
             return {name: value for name, value in settings.items() if name not in _OPTIONS}
-        unset = [name for name in _OPTIONS if getattr(self, name) is None or getattr(self, name) is False]
+        unset = [name for name in _OPTIONS if getattr(self, name) in (None, False, "auto") and name != "l1"]
         unset += [] if self.l1 == "cv" else ["cv"]
         settings = {name: value for name, value in settings.items() if name not in unset}
         return settings | ({"l1_chosen": self.l1_} if isinstance(self.l1, str) else {})
@@ -162,12 +181,11 @@ class PenalizedEstimator(PolynomialEstimator):
         bad = np.flatnonzero(~(found.residual <= tol))
         if len(bad):
             worst = bad[np.argmax(found.residual[bad])]
-            warnings.warn(
+            warn(
                 f"{', '.join(setting.names[i] for i in bad[:8])}{' …' if len(bad) > 8 else ''}: the conditions of "
                 f"optimality are missed by up to {found.residual[worst]:.1e} (wanted: {tol:.1e}; l1: {found.l1:.3g}). "
                 "Raise max_iter or l1",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return ["iteration limit" if i in set(bad.tolist()) else "converged" for i in range(len(setting.names))]
 
@@ -197,7 +215,7 @@ class PenalizedEstimator(PolynomialEstimator):
                         f"{chance:.1f} from it by chance"
                     )
             said.append(f"no interaction is in the model{strongest}")
-            warnings.warn(said[-1], UserWarning, stacklevel=4)
+            warn(said[-1])
         return said
 
     def _say(self, said: list[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import consensus as _consensus
 from ..arrays import Array, namespace, one_blas_thread, to_host
 from ..basis import MonomialBasis
+from ..checks import warn
 from ..enforcement import enforce
 from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note, stray_note
 from ..inference import joint_sandwich, node_sandwich
@@ -119,32 +119,26 @@ class PolynomialEstimator(BaseEstimator):
                 said, model = [*said, note], replace(model, theta=near)
                 verdict = model.integrability()
                 if far > _FAR:
-                    warnings.warn(
+                    warn(
                         f"{note}: the data do not support a density of this form. Lower the degree or take fewer terms "
                         '(integrable="warn" keeps what was learned)',
-                        UserWarning,
-                        stacklevel=4,
                     )
         if model.basis.degree > 2 and len(theta) <= MOST_JOINT_TERMS and verdict and verdict.status != "not integrable":
             with one_blas_thread():
                 note = stray_note(setting, model)
             if note:
                 said = [*said, note]
-                warnings.warn(
+                warn(
                     f"{note}. It can be read and scored near the data; new samples and its normalisation would be of "
                     "that other place. For those, isodus.match_moments(model, X) finds a model with the same terms",
-                    UserWarning,
-                    stacklevel=4,
                 )
         self.location_, self.scale_, self.notes_, self.integrability_ = *units[:2], said, verdict
         self.model_ = replace(model, settings=self._settings() | {"notes": said}) if said else model
         if verdict is not None and verdict.status == "not integrable":
-            warnings.warn(
+            warn(
                 "the learned model is no density on the whole space: in standardised variables, "
                 f"{verdict.reason}. Its terms can be read near the data, and it can be scored where its "
                 "conditional densities exist; it has no samples. Lower the degree, take fewer terms, or more samples",
-                UserWarning,
-                stacklevel=4,
             )
 
     def score_samples(self, X: Array) -> Array:
@@ -159,11 +153,9 @@ class PolynomialEstimator(BaseEstimator):
         values = self.model_.conditional_log_density(X)
         missing = np.flatnonzero(to_host(xp.any(xp.isinf(values), axis=0)))
         if len(missing):
-            warnings.warn(
+            warn(
                 f"the model has no conditional density for {', '.join(names[i] for i in missing)} at some of the "
                 "samples, which score −inf: lower the degree, or raise nu",
-                UserWarning,
-                stacklevel=2,
             )
         return xp.mean(values, axis=1)
 

@@ -84,7 +84,7 @@ class PseudoLikelihood(PenalizedEstimator):
         exclude: Terms | None = None,
         rule: str = "and",
         cv: int = 5,
-        debias: bool = False,
+        debias: bool | str = "auto",
         consensus: str = "mean",
         integrable: str = "enforce",
         center: bool = True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,15 +11,15 @@ import numpy as np
 from .. import consensus as _consensus
 from ..arrays import Array
 from ..basis import MonomialBasis
+from ..checks import warn
 from ..fitting import Setting, prepare, sources
-from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..losses.score_matching import ScoreMatchingLoss
-from ..model import PolynomialModel
 from ..nodewise import SampledNodes
 from ..objective import Objective
 from ..optimum import Optimum
 from ..penalties import Terms, Weights
-from ..pilots import gaussian, quadratic_minimum
+from ..pilots import quadratic_minimum
+from ..prediction import worse_than_gaussian
 from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
 from ..validation import one_of
@@ -30,7 +29,7 @@ from .polynomial import MOST_JOINT_TERMS
 __all__ = ["ScoreMatching"]
 
 _TOL, _MAX_ITER = 1e-8, 50  # of fits with a penalty
-_FEW, _WORSE = 1024, 0.01  # samples that a model is compared with a Gaussian on, and what a variable may lose
+_WORSE = 0.01  # in log P a variable
 
 
 class ScoreMatching(PenalizedEstimator):
@@ -80,7 +79,7 @@ class ScoreMatching(PenalizedEstimator):
         exclude: Terms | None = None,
         rule: str = "and",
         cv: int = 5,
-        debias: bool = False,
+        debias: bool | str = "auto",
         consensus: str = "mean",
         integrable: str = "warn",
         center: bool = True,
@@ -118,16 +117,13 @@ class ScoreMatching(PenalizedEstimator):
                 basis = setting.basis
                 zero, free = np.zeros(len(basis)), np.full(len(basis), -np.inf)
                 refit, make = partial(self._unpenalised, samples), partial(SampledNodes, basis, ScoreMatchingLoss())
-                self._learn_sparse(setting, samples, make, zero, free, refit, _TOL, _MAX_ITER)
-            else:
-                self._unpenalised(samples, setting, setting)
-            worse = _worse_than_gaussian(self.model_, samples)
+                return self._learn_sparse(setting, samples, make, zero, free, refit, _TOL, _MAX_ITER)
+            self._unpenalised(samples, setting, setting)
+            worse = worse_than_gaussian(self.model_, samples)
         if worse > _WORSE:
-            warnings.warn(
+            warn(
                 f"the model predicts a variable from the others worse than a Gaussian does, by {worse:.2g} in log P a "
                 "variable: score matching does not see how separated modes are weighted. Use ISODUS",
-                UserWarning,
-                stacklevel=2,
             )
         return self
 
@@ -146,20 +142,3 @@ class ScoreMatching(PenalizedEstimator):
             problem.evaluation = replace(at_zero, gradient=at_zero.gradient + at_zero.hessian @ problem.theta)
         part = Joint(basis, loss, part_of(samples, basis.largest))
         return self._learn_jointly(whole, Optimum(problem, part, "none"))
-
-
-def _worse_than_gaussian(model: PolynomialModel, samples: ArraySamples) -> float:
-    """By how much a variable's mean log P(x_i | rest) is below that of the Gaussian, on a thousand samples.
-
-    0 where there is no Gaussian to compare with, or no conditional density to speak of.
-    """
-    basis, theta = model.basis, model.theta
-    if basis.degree == 2 or len(basis) > MOST_JOINT_TERMS:
-        return 0.0
-    gauss, exact = gaussian(basis, samples)
-    few = samples if samples.n_rows <= _FEW else samples.subsample(_FEW, np.random.default_rng(0))
-    likelihood = Joint(basis, PseudoLikelihoodLoss(tol=1e-6), few)
-    if not exact:
-        return 0.0
-    value = likelihood(theta, hessian=False).value
-    return (value - likelihood(gauss, hessian=False).value) / basis.n_variables if np.isfinite(value) else 0.0

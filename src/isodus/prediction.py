@@ -1,0 +1,41 @@
+"""How well a model predicts each variable from the others, beside a Gaussian."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .energy import local_parameters
+from .losses.pseudo_likelihood import PseudoLikelihoodLoss
+from .model import PolynomialModel
+from .objective import Objective
+from .regression import second_moments
+from .samples import ArraySamples
+from .solvers.newton import inverse
+
+__all__ = ["worse_than_gaussian"]
+
+_FEW = 1024  # samples that a model of higher degree is asked about
+_ENOUGH = 10  # samples a variable, below which a Gaussian with all pairs is no measure
+
+
+def worse_than_gaussian(model: PolynomialModel, samples: ArraySamples) -> float:
+    """By how much a variable's mean log P(x_i | rest) is below that of the Gaussian with all pairs.
+
+    The Gaussian has seen the samples: what it gains by that, one a parameter, is taken off. 0 where it is degenerate or
+    samples are few, or where the model has no conditional density to speak of.
+    """
+    p = samples.n_variables
+    solve = inverse(second_moments(samples)) if samples.n_rows >= _ENOUGH * p else None
+    if solve is None:
+        return 0.0
+    few = samples if samples.n_rows <= _FEW else samples.subsample(_FEW, np.random.default_rng(0))
+    # row i of Λ, the inverse of ⟨(1, y)(1, y)ᵀ⟩, is the regression of y_i on the others over its variance
+    precision = solve(np.eye(p + 1))[1:]
+    variance = 1 / np.diagonal(precision[:, 1:])
+    squares = np.einsum("ij,jk,ik->i", precision, second_moments(few), precision, optimize=True) * variance
+    gauss = np.mean(0.5 * np.log(2 * np.pi * variance) + 0.5 * squares) + (p + 1) / samples.n_rows
+    nodes = range(p)
+    objective = Objective(model.basis, PseudoLikelihoodLoss(tol=1e-6), few)
+    found = objective.evaluate(nodes, local_parameters(model.basis, model.theta, nodes), hessian=False)
+    value = np.mean([node.value for node in found])
+    return float(value - gauss) if np.isfinite(value) else 0.0
