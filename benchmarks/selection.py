@@ -2,11 +2,11 @@
 
 Four kinds of models, sets of fresh samples of each: a Gaussian on a random 3-regular graph (κ = 0.25, p = 50, n = 500
 and 1,000, degree 2), a chain of double wells (p = 20, n = 5,000, height 2, coupling 0.5; all pairs up to degree 4) and
-the random models with interactions of up to four variables of structure_fourbody.py, strong enough to be seen (p = 20,
-n = 5,000; all 10,625 terms of degree up to 4). `ISODUS(…, l1=how)` with how = "ebic", "cv" and "stars", everything else
+random trees of interactions of up to four variables (`hypertree_polynomial`, p = 20, n = 5,000; all 10,625 terms of
+degree up to 4). `ISODUS(…, l1=how)` with how = "ebic", "cv" and "stars", everything else
 as it is by default but n_jobs, on the same samples: F1, precision and recall of the groups of variables that interact,
-whether they are exactly those of the truth, and seconds. Set k has the model of seed k (for the four-body ones, of
-the first seed from 1000 k on that will do; the chain is always the same) and the samples of seed 1000 + k.
+whether they are exactly those of the truth, and seconds. Set k has the model of seed k (the chain is always the same)
+and the samples of seed 1000 + k.
 `l1="auto"` is to be the one that the last line names.
 
     python benchmarks/selection.py [--quick] [--sets 20] [--only wells] [--how ebic cv]

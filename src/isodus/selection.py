@@ -267,7 +267,7 @@ class _Refits:
 
 class _Ebic:
     def __init__(self, task: Task, samples: ArraySamples, n: float) -> None:
-        self.n, self.refits = n, _Refits(task, samples)
+        self.n, self.refits, self.paying = n, _Refits(task, samples), _Refits(task, samples)
         self.values: list[float] = []
         self.terms = self.refits.nodes.terms
         self.penalised = _in_places(self.refits.nodes, (task.weight > 0) & np.isfinite(task.weight), False)
@@ -287,13 +287,11 @@ class _Ebic:
         return self._by_term(squares)
 
     def enough(self, theta: np.ndarray) -> bool:
-        found = self.refits(theta)
-        gain = self._gain(found)
-        out = (gain < self.price)[self.terms] & self.penalised & (found.theta != 0)
-        k = np.count_nonzero((found.theta != 0) & self.penalised & ~out, axis=1)
+        kept = self.paying(np.where(self._gain(self.refits(theta)) < self.price, 0.0, theta))
+        k = np.count_nonzero((kept.theta != 0) & self.penalised, axis=1)
         ways = gammaln(self.many + 1) - gammaln(k + 1) - gammaln(self.many - k + 1)
-        value = 2 * self.n * found.value + k * np.log(self.n) + 2 * _GAMMA * ways
-        self.values.append(float(value.sum() + gain[gain < self.price].sum()))
+        value = 2 * self.n * kept.value + k * np.log(self.n) + 2 * _GAMMA * ways
+        self.values.append(float(value.sum()))
         return len(self.values) > _LATER and min(self.values[-_LATER:]) > min(self.values) + _WORSE
 
     def pruned(self, theta: np.ndarray) -> np.ndarray:

@@ -303,7 +303,7 @@ class ISODUS(PenalizedEstimator):
         task = Task(loss, partial(self._pilot, setting, delta), tol, steps, self.max_iter, self.random_state)
         found = optimum(basis, setting.scale / setting.width, samples, pilot, task)
         self.pilot_, self.nu_ = found.pilot, self._nu(setting, delta)
-        return self._learn_jointly(whole, found)
+        return self._learn_jointly(setting, found, whole)
 
     def _steps(self) -> int:
         """How many refinements there may be."""

@@ -78,8 +78,9 @@ class PolynomialEstimator(BaseEstimator):
         self.n_iter_ = np.array([problem.n_iter for problem in problems])
         return self
 
-    def _learn_jointly(self, setting: Setting, found: Optimum) -> Self:
-        """Judge the one problem that all variables share, and keep the model."""
+    def _learn_jointly(self, setting: Setting, found: Optimum, whole: Setting | None = None) -> Self:
+        """Judge the one problem that all variables share, and keep the model; whole: with more terms, then zero."""
+        large = whole or setting
         p, problem, objective = setting.basis.n_variables, found.problem, found.part.objective
         status = judge_joint(problem, objective.basis, setting.names)
         if problem.metric is None and problem.status == "converged":  # solved without one
@@ -87,14 +88,14 @@ class PolynomialEstimator(BaseEstimator):
         covariance = None
         if problem.metric is not None:
             covariance = joint_sandwich(objective, problem.theta, problem.metric, setting.n, ~problem.on_floor)
-        theta, covariance = _embedded(setting.basis, objective.basis, problem.theta, covariance)
+        theta, covariance = _embedded(large.basis, objective.basis, problem.theta, covariance)
 
         def nearest() -> np.ndarray | None:
             evaluate = found.nearby()
             moved = enforce(found.basis, problem.theta, evaluate(problem.theta, True), setting.n, evaluate)
-            return None if moved is None else _embedded(setting.basis, found.basis, moved)[0]
+            return None if moved is None else _embedded(large.basis, found.basis, moved)[0]
 
-        self._keep(setting, theta, covariance, notes(setting, found), nearest)
+        self._keep(large, theta, covariance, notes(setting, found), nearest)
         self.status_, self.effective_samples_ = status, np.full(p, setting.n)
         self.n_iter_ = np.full(p, problem.n_iter)
         return self

@@ -143,7 +143,7 @@ class PseudoLikelihood(PenalizedEstimator):
         unit = setting.scale / setting.width
         if len(basis) <= MOST_JOINT_TERMS:
             task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state)
-            return self._learn_jointly(whole, optimum(basis, unit, samples, "auto", task))
+            return self._learn_jointly(setting, optimum(basis, unit, samples, "auto", task), whole)
         nodes = range(basis.n_variables)
         start, _ = gaussian(basis, samples)
         starts = local_parameters(basis, confined(basis, start, unit), nodes)

@@ -141,4 +141,4 @@ class ScoreMatching(PenalizedEstimator):
         if at_zero.hessian is not None:
             problem.evaluation = replace(at_zero, gradient=at_zero.gradient + at_zero.hessian @ problem.theta)
         part = Joint(basis, loss, part_of(samples, basis.largest))
-        return self._learn_jointly(whole, Optimum(problem, part, "none"))
+        return self._learn_jointly(setting, Optimum(problem, part, "none"), whole)
