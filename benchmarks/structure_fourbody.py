@@ -1,6 +1,6 @@
 """Are interactions of two, three and four variables found among all that there might be, and what does a path cost?
 
-Sparse random models of 30 variables (`hypertree_polynomial`: groups of four, three and two in turn, each of which shares
+Sparse random models of 30 variables (`hypertree_polynomial`: groups of four, three and two in turn, each sharing
 one variable with an earlier one, one monomial each, as large as a bound allows that makes the model integrable), 20,000
 samples, drawn exactly. In `sparse_polynomial`, whose interactions share that bound at few variables, most are within a
 few standard errors of none, and nothing could find them among so many candidates. All 46,375 monomials of degree up to
@@ -9,8 +9,8 @@ variable on all standardised products of the others up to degree 3, scikit-learn
 matrix, at the λ of a grid of twelve at which its F1 is highest: it is told the truth there, as the others are not. It
 finds a group of variables if each of them, or in a second line any, takes in a product whose variables are the rest.
 Groups of variables (hyperedges) and single terms are counted, self terms are not; terms are those in standardised
-variables, whose origin is not quite that of the truth. The lasso has no terms: x_i² x_j is no product of x_i and others.
-Seconds are those of everything, with the choice of λ.
+variables, whose origin is not quite that of the truth. The lasso has no terms: x_i² x_j is no product of x_i and
+others. Seconds are those of everything, with the choice of λ.
 
 Then a path of 50 λ, evenly on a logarithmic scale from the least that empties the model down to some λ, against one
 cold fit at that λ: `isodus.path.follow` and `at`, both without the model without interactions, from which both start.

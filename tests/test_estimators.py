@@ -24,7 +24,9 @@ EXPECTED = {
 }
 
 
-@parametrize_with_checks([ISODUS(degree=2)], expected_failed_checks=lambda estimator: EXPECTED)
+@parametrize_with_checks(
+    [ISODUS(degree=2), ISODUS(degree=2, l1="auto")], expected_failed_checks=lambda estimator: EXPECTED
+)
 def test_scikit_learn_checks(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -195,6 +197,13 @@ def test_nu_auto_is_of_a_grid_in_scaled_variables(pair):
     refined = ISODUS().fit(pair)  # of a pilot it does not depend on the data
     assert np.allclose(refined.nu_, 1.8**-6, rtol=1e-12)
     assert np.array_equal(theta(refined), theta(ISODUS(nu=1.8**-6.0).fit(pair)))
+
+
+@pytest.mark.parametrize("options", [dict(degree=2), dict(l1="ebic"), dict(refine=0)])
+def test_arrays_of_another_library_with_a_penalty(pair, options):
+    X = pair[:1000]
+    a, b = (ISODUS(**{"l1": 0.1} | options).fit(Y) for Y in (X, NAMESPACES["array_api_strict"](X)))
+    assert np.allclose(theta(a), theta(b), rtol=1e-9, atol=1e-11)
 
 
 def test_arrays_of_another_library(pair):

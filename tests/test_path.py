@@ -1,5 +1,7 @@
 """Fits with a penalty against proximal gradients, conditions of optimality, and each other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,10 @@ from isodus import MonomialBasis
 from isodus.losses.pseudo_likelihood import PseudoLikelihoodLoss
 from isodus.losses.score_matching import ScoreMatchingLoss
 from isodus.losses.screening import Screening
-from isodus.nodewise import GramNodes, SampledNodes
-from isodus.path import begin, follow
-from isodus.pilots import floors
-from isodus.regression import second_moments
+from isodus.nodewise import GramNodes, SampledNodes, TiltedNodes
+from isodus.path import LOOSE, at, begin, follow, settled
+from isodus.pilots import confined, floors
+from isodus.regression import independent, second_moments
 from isodus.samples import ArraySamples
 from isodus.solvers.proximal import lasso
 
@@ -150,7 +152,7 @@ def test_the_gram_matrix_gives_what_samples_give():
     def by_term(start, l1):
         # weights are in units of noise, which the two measure each in its own way: compare with the same costs
         weight = np.where(start.weight > 0, np.where(start.nodes.terms >= 0, 1.0, np.inf), 0.0)
-        (found,) = follow(type(start)(**vars(start) | dict(weight=weight)), [l1])
+        (found,) = follow(replace(start, weight=weight), [l1])
         out = np.zeros((basis.n_variables, len(basis)))
         row, place = np.nonzero(start.nodes.terms >= 0)
         out[row, start.nodes.terms[row, place]] = found.theta[row, place]
@@ -186,3 +188,44 @@ def test_quadratic_problems_with_a_penalty_and_floors():
     assert (np.abs(slope)[zero] <= cost[zero] + 1e-9).all()
     assert zero.any()
     assert held.any()
+
+
+def test_tilted_objectives_end_at_the_optimum_of_pseudo_likelihood():
+    """What tilts is the solution at a stronger penalty; the optimum does not depend on it."""
+    samples = correlated(4, 1500, seed=9)
+    X = samples.X - 0.15 * samples.X**3 / 3  # not of the family
+    samples = ArraySamples(X / X.std(axis=0), None, np.zeros(4), np.ones(4))
+    basis = MonomialBasis(4, 4, max_order=3)
+    low = floors(basis, np.ones(4))
+    theta = confined(basis, independent(basis, samples), np.ones(4))
+    weight = np.where(basis.orders == 1, 0.0, 1.0)
+    found = []
+    for nodes in (TiltedNodes(basis, samples), SampledNodes(basis, PseudoLikelihoodLoss(), samples)):
+        by_place = places(nodes, theta, 0.0), places(nodes, weight, np.inf), places(nodes, low, -np.inf)
+        start = begin(nodes, *by_place, tol=1e-8, max_iter=100)
+        l1 = 0.15 * start.l1_max
+        if isinstance(nodes, TiltedNodes):
+            *_, last = follow(start, np.geomspace(start.l1_max, l1, 8), tol=LOOSE * l1)
+            assert last.residual.max() < 0.05 * l1
+            found += [settled(start, last), at(start, l1)]
+        else:
+            found.append(at(start, l1))
+    for one in found:
+        assert one.residual.max() <= 1e-8
+        np.testing.assert_allclose(one.theta, found[0].theta, atol=1e-6)
+    assert 0 < np.count_nonzero(found[0].theta[weight[nodes.terms] > 0]) < 200
+
+
+def test_the_tilted_objective_has_the_slopes_of_pseudo_likelihood_at_its_pilot():
+    samples = correlated(3, 500, seed=1)
+    basis = MonomialBasis(3, 4, max_order=2)
+    nodes = TiltedNodes(basis, samples)
+    rng = np.random.default_rng(0)
+    theta = np.where(nodes.terms >= 0, 0.05 * rng.standard_normal(nodes.terms.shape), 0.0)
+    theta += places(nodes, np.where(np.isfinite(floors(basis, np.ones(3))), 0.4, 0.0), 0.0)
+    value = nodes.tilt(theta)
+    exact_value, exact_gradient = nodes.exact.full(theta)
+    np.testing.assert_allclose(value, exact_value, rtol=1e-7)
+    tilted_value, gradient = nodes.full(theta)
+    np.testing.assert_allclose(tilted_value, 0.0, atol=1e-12)
+    np.testing.assert_allclose(gradient, exact_gradient, atol=1e-6)

@@ -78,6 +78,7 @@ def test_planted_gaussian_structure_is_found_without_a_hint():
     truth = regular_gaussian(50, rng=3)
     est = ISODUS(2, l1="auto").fit(truth.sample(1000, rng=4))
     assert f1(edges(est.model_), edges(truth)) >= 0.95
+    assert repr(est.path_).startswith("PenaltyPath: 30 penalties from")
     frame = est.path_.to_frame()
     assert frame.chosen.sum() == 1
     assert frame.n_terms.is_monotonic_increasing or frame.n_terms.iloc[0] == 0

@@ -157,7 +157,10 @@ class MonomialBasis:
     @cached_property
     def terms(self) -> list[tuple[int, ...]]:
         """The terms as sorted index tuples, in the order of the basis."""
-        return [tuple(row[:d]) for row, d in zip(self.factors.tolist(), self.degrees.tolist(), strict=True)]
+        return self._tuples(slice(None))
+
+    def _tuples(self, at: Index) -> list[tuple[int, ...]]:
+        return [tuple(row[:d]) for row, d in zip(self.factors[at].tolist(), self.degrees[at].tolist(), strict=True)]
 
     @property
     def orders(self) -> np.ndarray:
@@ -197,16 +200,12 @@ class MonomialBasis:
 
     def only(self, at: np.ndarray) -> MonomialBasis:
         """The basis of some of the terms, given by their positions."""
-        terms = [tuple(row[:d]) for row, d in zip(self.factors[at].tolist(), self.degrees[at].tolist(), strict=True)]
-        return MonomialBasis(self.n_variables, terms=terms)
+        return MonomialBasis(self.n_variables, terms=self._tuples(at))
 
     def spanned(self, at: np.ndarray) -> MonomialBasis:
         """The basis of some of the terms and of all that divide them: the least that is closed under translation."""
         terms = {
-            divisor
-            for term in self.only(at).terms
-            for k in range(1, len(term) + 1)
-            for divisor in combinations(term, k)
+            divisor for term in self._tuples(at) for k in range(1, len(term) + 1) for divisor in combinations(term, k)
         }
         return MonomialBasis(self.n_variables, terms=terms)
 

@@ -156,7 +156,11 @@ class Objective:
             a = conditional_coefficients(C, H)
             if known:
                 beside = namespace(X).reshape(X[p:, :], (known, p, X.shape[1]))
-                picked = beside[:, own, :] if isinstance(own, slice) else namespace(X).take(beside, own, axis=1)
+                picked = (
+                    beside[:, own, :]
+                    if isinstance(own, slice)
+                    else namespace(X).take(beside, on_device(own, X), axis=1)
+                )
                 return H, pointwise(a, picked)
             if tilt is None:
                 return H, pointwise(a, rows(X, own))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,7 @@ __all__ = ["LOOSE", "Penalized", "Start", "at", "begin", "follow", "over", "sett
 _ROUNDS = 60
 _MORE = 12  # places that a node's working set may grow by at once, or by as many as it has
 LOOSE = 3e-3  # of λ: how far from optimal what is on the way may be
-_TILTS = 2  # of the density, for estimates without a penalty
+_TILTS, _NEAR = 4, 0.05  # most tilts of the density at one λ; the residual, over λ, at which one is enough
 _ROUNDING = 1e-10  # relative change of a value that says nothing
 _CELLS = 2e7  # of the Hessians of nodes that are solved at once
 
@@ -60,13 +61,22 @@ class Start:
     tol: float
     max_iter: int
 
-    @property
+    @cached_property
+    def penalised(self) -> np.ndarray:
+        """Which places have a penalty, (p, K) of bool."""
+        return (self.weight > 0) & (self.weight < np.inf)
+
+    @cached_property
+    def held(self) -> np.ndarray:
+        """Which places have a least value, (p, K) of bool."""
+        return self.low > -np.inf
+
+    @cached_property
     def l1_max(self) -> float:
         """The least λ at which no penalised term is in the model."""
-        penalised = (self.weight > 0) & np.isfinite(self.weight)
-        if not penalised.any():
-            return 0.0
-        return float((np.abs(self.empty.gradient[penalised]) / self.weight[penalised]).max())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = np.abs(self.empty.gradient) / self.weight
+        return float(np.max(slopes, where=self.penalised, initial=0.0))
 
 
 def begin(
@@ -103,7 +113,7 @@ def over(nodes: Nodes, before: Penalized, inside: np.ndarray, low: np.ndarray, t
     theta, value, spread = np.where(inside, before.theta, 0.0), before.value.copy(), before.spread.copy()
     missed = np.where(((before.theta != 0) != inside).any(axis=1), np.inf, before.residual)
     cost, unit = np.zeros_like(theta), np.ones_like(theta)
-    for turn in range(_TILTS if isinstance(nodes, TiltedNodes) else 1):
+    for turn in range(2 if isinstance(nodes, TiltedNodes) else 1):
         changed = np.flatnonzero(missed > tol)
         if not len(changed):
             break
@@ -141,8 +151,9 @@ def follow(
 
 def at(start: Start, l1: float) -> Penalized:
     """The solution at one λ."""
-    (found,) = follow(start, [l1], tol=max(start.tol, LOOSE * l1))
-    return settled(start, found)
+    tilted = isinstance(start.nodes, TiltedNodes)
+    (found,) = follow(start, [l1], tol=max(start.tol, LOOSE * l1) if tilted else start.tol)
+    return settled(start, found) if tilted else found
 
 
 def settled(start: Start, found: Penalized) -> Penalized:
@@ -154,21 +165,31 @@ def settled(start: Start, found: Penalized) -> Penalized:
 
 
 def _at(start: Start, l1: float, here: Penalized, before: float, tol: float) -> Penalized:
-    penalised = (start.weight > 0) & np.isfinite(start.weight)
-    if l1 >= start.l1_max and not (here.theta[penalised] != 0).any() and not (start.low[penalised] > -np.inf).any():
+    penalised = start.penalised
+    if l1 >= start.l1_max and not ((here.theta != 0) & penalised).any() and not (start.held & penalised).any():
         return replace(start.empty, l1=l1)
     with np.errstate(invalid="ignore"):
         cost = np.where(start.weight == 0, 0.0, l1 * start.weight)
     # slopes change by less than λ does, nearly always: the others are looked at when the rest is solved
-    likely = np.abs(here.gradient) >= np.where(np.isfinite(cost), max(2 * l1 - before, l1 / 2) * start.weight, np.inf)
-    working = (here.theta != 0) | (start.weight == 0) | (start.low > -np.inf)
-    working |= _largest(np.where(likely & penalised & ~working, np.abs(here.gradient) / start.unit, 0.0), working)
+    slope = np.abs(here.gradient)
+    likely = slope >= max(2 * l1 - before, l1 / 2) * start.weight
+    working = (here.theta != 0) | (start.weight == 0) | start.held
+    likely &= penalised & ~working
+    working |= _largest(np.where(likely, slope / start.unit, 0.0), working)
     rest = cost, start.low, start.unit
     if not isinstance(start.nodes, TiltedNodes):
         return _solve(start.nodes, l1, here.theta, *rest, working, tol, start.max_iter, here)
     start.nodes.tilt(here.theta)
-    found = _solve(start.nodes, l1, here.theta, *rest, working, tol, start.max_iter, here)
-    return _tilted_anew(start.nodes, here, found, *rest, tol, start.max_iter)
+    slow = np.zeros(len(working), bool)
+    for turn in range(_TILTS):
+        found = _solve(start.nodes, l1, here.theta, *rest, working, tol, start.max_iter, here)
+        here = _tilted_anew(start.nodes, here, found, *rest, tol, start.max_iter, slow)
+        far = here.residual > max(tol, _NEAR * l1)
+        if not far.any():
+            break
+        working |= here.theta != 0
+        slow = far & (turn > 0)
+    return here
 
 
 def _tilted_anew(
@@ -180,10 +201,12 @@ def _tilted_anew(
     unit: np.ndarray,
     tol: float,
     max_iter: int,
+    slow: np.ndarray,
 ) -> Penalized:
     """What was found as the pilot of the next, with pseudo-likelihood's values and slopes there.
 
-    A node whose penalised pseudo-likelihood did not fall is solved by that itself, without a detour.
+    A node whose penalised pseudo-likelihood did not fall is solved by that itself, without a detour; and so are those
+    that come near the optimum only slowly, (p,) of bool, as far from the model they may.
     """
     theta, value = found.theta.copy(), nodes.tilt(found.theta)
     changed = np.flatnonzero((theta != before.theta).any(axis=1))
@@ -193,7 +216,7 @@ def _tilted_anew(
 
     with np.errstate(invalid="ignore"):
         ours, its = total(value, theta), total(before.value, before.theta)
-    worse = changed[~(ours <= its + _ROUNDING * np.abs(its))[changed]]
+    worse = changed[(slow | ~(ours <= its + _ROUNDING * np.abs(its)))[changed]]
     if len(worse):
         theta[worse] = before.theta[worse]
         working = (theta != 0) | (found.theta != 0) | (low > -np.inf) | (cost == 0)

@@ -25,7 +25,7 @@ def second_moments(samples: ArraySamples) -> np.ndarray:
         Z = xp.concat([xp.ones((1, Y.shape[1]), dtype=Y.dtype, device=Y.device), Y], axis=0)
         return (Z if count is None else Z * count) @ xp.matrix_transpose(Z)
 
-    total = to_host(samples.sum(block, 4096))
+    total = to_host(samples.sum(block, 1024))
     return total / total[0, 0]
 
 

@@ -16,7 +16,7 @@ than there are. Three ways to ask:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -78,7 +78,7 @@ class Task(NamedTuple):
         return agreed(start.nodes.terms, found.theta, len(self.basis), self.rule)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PenaltyPath:
     """The penalties that were looked at and what each leaves, from the strongest on.
 
@@ -111,9 +111,16 @@ class PenaltyPath:
     chosen: int
     why: str
     criterion: str
-    terms: list[np.ndarray] = field(repr=False)
-    thetas: list[np.ndarray] = field(repr=False)
-    residuals: np.ndarray = field(repr=False)
+    terms: list[np.ndarray]
+    thetas: list[np.ndarray]
+    residuals: np.ndarray
+
+    def __repr__(self) -> str:
+        at, many = self.chosen, len(self.l1)
+        return (
+            f"PenaltyPath: {many} penalties from {self.l1[0]:.3g} to {self.l1[-1]:.3g}; {self.n_terms[at]} terms at "
+            f"l1 = {self.l1[at]:.3g}, {self.why}"
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """A row a point: l1, n_terms, value, error, chosen."""
@@ -167,7 +174,9 @@ def _exact(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
 
 def grid(task: Task, start: Start, n: float, points: int = _POINTS) -> np.ndarray:
     """λ from where the model is empty to half the slope at which a term would pay by "ebic"."""
-    penalised = (start.weight > 0) & np.isfinite(start.weight)
+    penalised = start.penalised
+    if not start.l1_max > 0:
+        return np.zeros(1)
     many = np.count_nonzero(penalised, axis=1).max(initial=1)
     end = _WEAKEST * np.sqrt((np.log(n) + 2 * _GAMMA * np.log(many)) / n)
     if task.raw:

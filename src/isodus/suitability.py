@@ -61,7 +61,8 @@ def check_suitability(X: Array, weight: Array | None, names: Sequence[str]) -> N
         rows, part, count = rows[count > 0], part[count > 0], count[count > 0]
     some = _spread(len(rows), _SORTED)
     found: dict[str, list[tuple[float, str]]] = {kind: [] for kind in _WORDS}
-    for i, name in enumerate(names):
+    for i in range(len(names)) if count is not None else _suspects(part, some):
+        name = names[i]
         for kind, severity, words in _complaints(np.ascontiguousarray(part[:, i], np.float64), count, rows, some):
             found[kind].append((severity, f"{name} ({words})"))
     for kind, (what, remedy) in _WORDS.items():
@@ -70,6 +71,22 @@ def check_suitability(X: Array, weight: Array | None, names: Sequence[str]) -> N
             more = f" and {len(worst) - _LISTED} more" if len(worst) > _LISTED else ""
             message = f"{what}: {', '.join(worst[:_LISTED])}{more}. {remedy}"
             warn(message)
+
+
+def _suspects(part: np.ndarray, some: np.ndarray) -> list[int]:
+    """Variables that there may be a complaint about; most are cleared all at once. part: (n, p)."""
+    X = np.ascontiguousarray(part.T, np.float64)
+    Z = np.sort(X if len(some) == X.shape[1] else X[:, some], axis=1)
+    n = Z.shape[1]
+    often = max(_COUNT, int(np.ceil(_SHARE * n)))
+    repeated = (Z[:, often - 1 :] == Z[:, : n + 1 - often]).any(axis=1) if n >= often else np.zeros(len(Z), bool)
+    few = np.count_nonzero(Z[:, 1:] != Z[:, :-1], axis=1) + 1 <= min(_FEW, n / 3)
+    X = X - X.mean(axis=1, keepdims=True)
+    X /= np.maximum(np.abs(X).max(axis=1, keepdims=True), 1e-300)  # keeps fourth powers finite
+    X *= X
+    m2, m4 = X.mean(axis=1), np.einsum("ij,ij->i", X, X) / X.shape[1]
+    heavy = m4 >= 0.999 * (3 + max(_EXCESS, _ERRORS * np.sqrt(24 / X.shape[1]))) * m2 * m2
+    return np.flatnonzero(repeated | few | heavy).tolist()
 
 
 def _complaints(

@@ -199,9 +199,9 @@ class PenalizedEstimator(PolynomialEstimator):
         said = [f"{many:,} of {np.count_nonzero(penalised):,} penalised terms are in the model (l1 = {self.l1_:.3g})"]
         if path is not None:
             said[0] += f": {path.why}"
-        if not np.any(theta[basis.orders > 1]):
+        if np.any(penalised) and not np.any(theta[basis.orders > 1]):
             strongest = ""
-            if np.any(penalised):
+            if self.l1_max_ > 0:
                 priced = (start.weight > 0) & np.isfinite(start.weight)
                 slope = np.where(priced, np.abs(start.empty.gradient) / np.where(priced, start.weight, 1.0), 0.0)
                 i, k = np.unravel_index(np.argmax(slope), slope.shape)

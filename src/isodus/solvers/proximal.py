@@ -54,12 +54,13 @@ class Solved:
 
 def residual(theta: np.ndarray, gradient: np.ndarray, cost: np.ndarray, low: np.ndarray) -> np.ndarray:
     """By how much −g misses the subdifferential of Σ c|θ| at each coordinate; nothing where a floor holds it."""
-    with np.errstate(invalid="ignore"):
-        missed = np.where(
-            theta != 0, np.abs(gradient + cost * np.sign(theta)), np.maximum(np.abs(gradient) - cost, 0.0)
-        )
-        held = (theta <= low) & (gradient + cost * np.sign(theta) > 0)
-    return np.where(held, 0.0, missed)
+    on = theta != 0
+    missed = np.abs(gradient)
+    missed -= cost
+    np.maximum(missed, 0.0, out=missed)
+    slope = gradient[on] + cost[on] * np.sign(theta[on])
+    missed[on] = np.where((theta[on] <= low[on]) & (slope > 0), 0.0, np.abs(slope))
+    return missed
 
 
 def minimize(
