@@ -363,3 +363,17 @@ def test_given_and_log10_of_what_is_not_above_zero(logs, tmp_path):
     replace(model, settings={"transform": "sqrt"}).save(logs)
     assert f"error: {logs} is of sqrt of the data, which cannot be undone here" in sample(logs).stderr
     assert sample(logs, "-n", 5, "--transformed").exit_code == 0
+
+
+def test_fit_with_a_penalty(tmp_path):
+    X = isodus.datasets.regular_gaussian(6, rng=0).sample(2000, rng=1)
+    path, output = tmp_path / "samples.csv", tmp_path / "model.json"
+    pd.DataFrame(X, columns=list("abcdef")).to_csv(path, index=False)
+    result = fit(path, "--degree", 2, "--l1", "auto", "-o", output)
+    assert result.exit_code == 0, result.output
+    expected = isodus.ISODUS(2, l1="auto").fit(pd.read_csv(path))
+    assert PolynomialModel.load(output).to_dict() == expected.model_.to_dict()
+    assert "penalised terms are in the model" in result.stdout
+    bad = fit(path, "--l1", "lasso")
+    assert bad.exit_code != 0
+    assert "l1 must be one of" in bad.output

@@ -19,7 +19,7 @@ __all__ = ["Point", "Solved", "lasso", "minimize", "residual"]
 _ARMIJO = 1e-4
 _FALL = 0.2  # what has a positive floor falls to this share of itself at most, in one step
 _ROUNDING = 1e-13  # relative change of a value that says nothing
-_RIDGE = 1e-13  # of a unit diagonal, so that what is singular to rounding has a solution
+_RIDGE = 1e-12  # of a unit diagonal, so that what is singular to rounding has a solution
 _SWEEPS = 3  # over the coordinates, to guess a support
 _MOST_STEPS = 1000
 _EXACT = 1e-12  # what a slope of the quadratic model may miss, its diagonal scaled to one
@@ -206,7 +206,10 @@ def _on_support(
     both = free[:, :, None] & free[:, None, :]
     A = np.where(both, H, 0.0)
     np.einsum("ikk->ik", A)[:] = np.where(free, 1.0 + _RIDGE, 1.0)
-    step = np.linalg.solve(A, np.where(free, -slope, 0.0)[:, :, None])[:, :, 0]
+    downhill = np.where(free, -slope, 0.0)
+    step = np.linalg.solve(A, downhill[:, :, None])[:, :, 0]
+    wild = ~np.isfinite(step).all(axis=1)  # where A is singular all the same
+    step[wild] = downhill[wild] / z.shape[1]
     to = z + step
     crossing, below = free & (c > 0) & (to * sign < 0), free & (to < floor)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -220,4 +223,4 @@ def _on_support(
     z[gone] = sign[gone] = 0.0
     z[stopped] = floor[stopped]
     held |= stopped
-    return t[:, 0] >= 1
+    return (t[:, 0] >= 1) & ~wild
