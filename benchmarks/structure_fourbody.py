@@ -158,7 +158,8 @@ def beginning(basis, X, pool=None):
     """The start of a path of pseudo-likelihood, as the estimators make it; its variables in standard deviations."""
     samples = ArraySamples(X, None, X.mean(axis=0), X.std(axis=0), pool)
     nodes, unit = likelihood_nodes(basis, samples), np.ones(X.shape[1])
-    theta, low = confined(basis, independent(basis, samples), unit), floors(basis, unit)
+    low = floors(basis, unit)
+    theta = confined(independent(basis, samples), low)
     weight = np.where(basis.orders == 1, 0.0, 1.0)
 
     def places(values, otherwise):

@@ -197,7 +197,7 @@ def test_tilted_objectives_end_at_the_optimum_of_pseudo_likelihood():
     samples = ArraySamples(X / X.std(axis=0), None, np.zeros(4), np.ones(4))
     basis = MonomialBasis(4, 4, max_order=3)
     low = floors(basis, np.ones(4))
-    theta = confined(basis, independent(basis, samples), np.ones(4))
+    theta = confined(independent(basis, samples), low)
     weight = np.where(basis.orders == 1, 0.0, 1.0)
     found = []
     for nodes in (TiltedNodes(basis, samples), SampledNodes(basis, PseudoLikelihoodLoss(), samples)):

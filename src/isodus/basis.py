@@ -162,7 +162,7 @@ class MonomialBasis:
     def _tuples(self, at: Index) -> list[tuple[int, ...]]:
         return [tuple(row[:d]) for row, d in zip(self.factors[at].tolist(), self.degrees[at].tolist(), strict=True)]
 
-    @property
+    @cached_property
     def orders(self) -> np.ndarray:
         """Number of distinct variables of each term."""
         return self._starts.sum(axis=1)

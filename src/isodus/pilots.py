@@ -47,9 +47,12 @@ def floors(basis: MonomialBasis, unit: np.ndarray, value: float = _FLOOR) -> np.
     return low
 
 
-def confined(basis: MonomialBasis, theta: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """A Gaussian θ with enough of the highest pure powers that conditional densities exist whatever follows."""
-    return np.maximum(theta, floors(basis, unit, _CONFINING))
+def confined(theta: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """A Gaussian θ with enough of the highest pure powers that conditional densities exist whatever follows.
+
+    low: `floors`.
+    """
+    return np.maximum(theta, _CONFINING / _FLOOR * low)
 
 
 def quadratic_minimum(at_zero: Evaluation, floor: np.ndarray | None = None) -> Problem:
@@ -108,7 +111,7 @@ def choose(
     candidates = [
         pilot,
         Pilot(quadratic_minimum(at_zero, floors(basis, unit, _SAFE)).theta, "score_matching"),
-        Pilot(confined(basis, gaussian, unit), "gaussian"),
+        Pilot(confined(gaussian, low), "gaussian"),
     ]
     candidates = [c for c in candidates if np.all(c.theta > low) and np.any(c.theta)]
     values = [part(c.theta, hessian=False).value for c in candidates]

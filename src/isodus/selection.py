@@ -295,23 +295,31 @@ class _Ebic:
             squares = np.where(self.penalised & (found.spread > 0), self.n * found.theta**2 / found.spread, 0.0)
         return self._by_term(squares)
 
+    def _weak(self, theta: np.ndarray, found: Penalized) -> list[int]:
+        """Terms that do not pay, one of each group of variables: of two that are nearly the same, one may be needed."""
+        gain = self._gain(found)
+        weak = np.flatnonzero((theta != 0) & (self.price > 0) & (gain < self.price))
+        factors = self.refits.task.basis.factors
+        weakest: dict[frozenset[int], int] = {}
+        for k in weak[np.argsort(gain[weak] / self.price[weak])].tolist():
+            weakest.setdefault(frozenset(factors[k].tolist()), k)
+        return list(weakest.values())
+
+    def pruned(self, theta: np.ndarray) -> np.ndarray:
+        """θ with zeros for terms that do not pay."""
+        theta, found = theta.copy(), self.refits(theta)
+        while weak := self._weak(theta, found):
+            theta[weak] = 0.0
+            found = self.paying(theta)
+        return theta
+
     def enough(self, theta: np.ndarray) -> bool:
-        kept = self.paying(np.where(self._gain(self.refits(theta)) < self.price, 0.0, theta))
+        kept = self.paying(self.pruned(theta))
         k = np.count_nonzero((kept.theta != 0) & self.penalised, axis=1)
         ways = gammaln(self.many + 1) - gammaln(k + 1) - gammaln(self.many - k + 1)
         value = 2 * self.n * kept.value + k * np.log(self.n) + 2 * _GAMMA * ways
         self.values.append(float(value.sum()))
         return len(self.values) > _LATER and min(self.values[-_LATER:]) > min(self.values) + _WORSE
-
-    def pruned(self, theta: np.ndarray) -> np.ndarray:
-        """θ with zeros for terms that do not pay: the worst third of them goes, and the others are asked again."""
-        theta = theta.copy()
-        while True:
-            gain = self._gain(self.refits(theta))
-            weak = np.flatnonzero((theta != 0) & (self.price > 0) & (gain < self.price))
-            if not len(weak):
-                return theta
-            theta[weak[np.argsort(gain[weak] / self.price[weak])][: -(-len(weak) // 3)]] = 0.0
 
     def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
         values = np.array(self.values[: len(found)])

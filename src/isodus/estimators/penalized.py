@@ -113,8 +113,8 @@ class PenalizedEstimator(PolynomialEstimator):
         """
         basis, unit, path = setting.basis, setting.scale / setting.width, None
         weight = weights(basis, setting.names, self.l1_weights, self.include, self.exclude, self.penalize_self)
-        alone = confined(basis, independent(basis, samples), unit)
         least = floors(basis, unit)
+        alone = confined(independent(basis, samples), least)
         theta = alone if theta is None else theta
         raw = self.l1_scaling is not None
         task = Task(basis, make, theta, weight, low, raw, tol, max_iter, self.rule, alone, least)

@@ -146,8 +146,9 @@ class PseudoLikelihood(PenalizedEstimator):
             return self._learn_jointly(setting, optimum(basis, unit, samples, "auto", task), whole)
         nodes = range(basis.n_variables)
         start, _ = gaussian(basis, samples)
-        starts = local_parameters(basis, confined(basis, start, unit), nodes)
-        low = [*local_parameters(basis, floors(basis, unit), nodes)]
+        least = floors(basis, unit)
+        starts = local_parameters(basis, confined(start, least), nodes)
+        low = [*local_parameters(basis, least, nodes)]
         options: dict[str, Any] = dict(tol=self.tol, max_iter=self.max_iter, random_state=self.random_state)
         problems = minimize(samples, basis, loss, starts, low, single=False, **options)
         return self._learn(setting, samples, loss, problems, whole=whole)
