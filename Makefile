@@ -30,6 +30,9 @@ bench: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/sampling.py
 	$(bin)/python benchmarks/mcmc.py
 	$(bin)/python benchmarks/generative.py
+	$(bin)/python benchmarks/structure_gaussian.py
+	$(bin)/python benchmarks/structure_fourbody.py
+	$(bin)/python benchmarks/selection.py --quick
 	$(bin)/python benchmarks/real_data.py
 	$(bin)/python benchmarks/accuracy.py --quick
 
