@@ -184,7 +184,7 @@ def test_other_ways_to_choose(how):
 def test_a_path_of_ones_own(graph):
     _, X = graph
     path = [0.2, 0.1, 0.05]
-    est = PseudoLikelihood(2, l1="ebic", l1_path=path).fit(X)
+    est = PseudoLikelihood(2, l1="ebic", l1_path=np.array(path)).fit(X)
     np.testing.assert_allclose(est.path_.l1, path)
     assert est.l1_ in path
 
@@ -229,6 +229,22 @@ def test_bad_options_are_refused(options, message):
     X = np.random.default_rng(0).standard_normal((200, 3))
     with pytest.raises(ValueError, match=message):
         ISODUS(2, **options).fit(X)
+
+
+def test_the_highest_power_can_be_left_out():
+    X = regular_gaussian(6, rng=0).sample(1500, rng=0)
+    powers = [(i,) * d for i in range(3) for d in (3, 4)]
+    est = ISODUS(4, l1=0.2, exclude=powers).fit(X)
+    assert not set(powers) & set(est.model_.to_dict())
+    assert (3, 3, 3, 3) in est.model_.to_dict()
+    with pytest.raises(ValueError, match="x1 has no pure power of even degree above its others"):
+        ISODUS(4, l1=0.2, exclude=[(1, 1, 1, 1)]).fit(X)
+
+
+def test_a_fit_without_a_penalty_forgets_the_one_with(graph):
+    _, X = graph
+    est = ISODUS(2, l1="ebic").fit(X).set_params(l1=0.0).fit(X)
+    assert not any(hasattr(est, name) for name in ("l1_", "l1_max_", "kkt_", "path_"))
 
 
 def test_settings_tell_of_a_penalty_only_where_there_is_one(tmp_path, graph):

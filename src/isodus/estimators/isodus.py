@@ -271,18 +271,21 @@ class ISODUS(PenalizedEstimator):
 
     def _fit_sparse(self, samples: ArraySamples, setting: Setting, delta: np.ndarray, steps: int) -> ISODUS:
         """With a penalty: the tilted estimator at its fixed point, or the paper's."""
+        setting, weight = self._candidates(setting)
         basis, unit = setting.basis, setting.scale / setting.width
         refit = partial(self._unpenalised, samples, delta, steps)
         self.nu_ = self._nu(setting, delta)
         if steps:
             self.pilot_ = "path"
             make: Callable[[ArraySamples], Nodes] = partial(likelihood_nodes, basis)
-            return self._learn_sparse(setting, samples, make, None, floors(basis, unit), refit, self.tol, self.max_iter)
+            return self._learn_sparse(
+                setting, weight, samples, make, None, floors(basis, unit), refit, self.tol, self.max_iter
+            )
         self.pilot_ = "none"
         low = floors(basis, unit) if self.integrable == "enforce" else np.full(len(basis), -np.inf)
         start = np.where(low > -np.inf, 100 * low, 0.0)
         make = partial(SampledNodes, basis, self._loss(setting, self.nu_, delta))
-        return self._learn_sparse(setting, samples, make, start, low, refit, self.tol, self.max_iter)
+        return self._learn_sparse(setting, weight, samples, make, start, low, refit, self.tol, self.max_iter)
 
     def _unpenalised(
         self, samples: ArraySamples, delta: np.ndarray, steps: int, setting: Setting, whole: Setting

@@ -76,6 +76,9 @@ class PenalizedEstimator(PolynomialEstimator):
             if not isinstance(self.l1, str):
                 raise ValueError('l1_path is what l1="auto" chooses from; with a number for l1 leave it out')
             self._check_path(np.asarray(self.l1_path, float))
+        for name in ("l1_", "l1_max_", "kkt_", "path_"):  # of an earlier fit
+            if hasattr(self, name):
+                delattr(self, name)
         if not self._has_penalty:
             given = [name for name in ("l1_weights", "include", "exclude") if getattr(self, name) is not None]
             given += [name for name in ("penalize_self", "debias") if getattr(self, name) is True]
@@ -95,9 +98,28 @@ class PenalizedEstimator(PolynomialEstimator):
                 f"{path[k + 1]:g}"
             )
 
+    def _candidates(self, setting: Setting) -> tuple[Setting, np.ndarray]:
+        """A setting without the terms that are left out, and the weights of the others, (M,)."""
+        basis = setting.basis
+        weight = weights(basis, setting.names, self.l1_weights, self.include, self.exclude, self.penalize_self)
+        if not np.isinf(weight).any():
+            return setting, weight
+        at = np.flatnonzero(np.isfinite(weight))
+        left = basis.only(at) if len(at) else None
+        for i, name in enumerate(setting.names):
+            own = [] if left is None else left.degrees[(left.orders == 1) & (left.factors[:, 0] == i)]
+            if not len(own) or max(own) % 2:
+                raise ValueError(
+                    f"without the terms that are left out, {name} has no pure power of even degree above its others: "
+                    "no conditional density exists"
+                )
+        assert left is not None
+        return setting._replace(basis=left), weight[at]
+
     def _learn_sparse(
         self,
         setting: Setting,
+        weight: np.ndarray,
         samples: ArraySamples,
         make: Callable[[ArraySamples], Nodes],
         theta: np.ndarray | None,
@@ -108,11 +130,11 @@ class PenalizedEstimator(PolynomialEstimator):
     ) -> Self:
         """Fit with the penalty and keep the model of what survives.
 
-        make: the nodes of some samples; theta, low: where they start and least values, (M,), None for the model
-        without interactions. refit(setting, whole): the estimator without a penalty, over the terms of `setting`.
+        weight: of each term, (M,). make: the nodes of some samples. theta, low: where they start, None for the model
+        without interactions, and least values, (M,). refit(setting, whole): the estimator without a penalty, over the
+        terms of `setting`.
         """
         basis, unit, path = setting.basis, setting.scale / setting.width, None
-        weight = weights(basis, setting.names, self.l1_weights, self.include, self.exclude, self.penalize_self)
         least = floors(basis, unit)
         alone = confined(independent(basis, samples), least)
         theta = alone if theta is None else theta
@@ -133,8 +155,6 @@ class PenalizedEstimator(PolynomialEstimator):
         self.l1_, self.l1_max_, self.kkt_ = found.l1, start.l1_max, found.residual
         if path is not None:
             self.path_ = path
-        elif hasattr(self, "path_"):
-            del self.path_
         theta = agreed(start.nodes.terms, found.theta, len(basis), self.rule, self.consensus)
         kept = np.flatnonzero((theta != 0) | (weight == 0) | (low > -np.inf))
         said = self._structure_notes(setting, weight, theta, start, path)
@@ -172,7 +192,8 @@ class PenalizedEstimator(PolynomialEstimator):
         settings = super()._settings()
         if not self._has_penalty:
             return {name: value for name, value in settings.items() if name not in _OPTIONS}
-        unset = [name for name in _OPTIONS if getattr(self, name) in (None, False, "auto") and name != "l1"]
+        unset = [name for name in _OPTIONS if getattr(self, name) is None or getattr(self, name) is False]
+        unset += ["debias"] if self.debias == "auto" else []
         unset += [] if self.l1 == "cv" else ["cv"]
         settings = {name: value for name, value in settings.items() if name not in unset}
         return settings | ({"l1_chosen": self.l1_} if isinstance(self.l1, str) else {})

@@ -131,10 +131,11 @@ class PseudoLikelihood(PenalizedEstimator):
         with sources(setting, self.n_jobs) as samples:
             if not self._has_penalty:
                 return self._unpenalised(samples, setting, setting)
+            setting, weight = self._candidates(setting)
             basis = setting.basis
             make, low = partial(likelihood_nodes, basis), floors(basis, setting.scale / setting.width)
             refit = partial(self._unpenalised, samples)
-            return self._learn_sparse(setting, samples, make, None, low, refit, self.tol, self.max_iter)
+            return self._learn_sparse(setting, weight, samples, make, None, low, refit, self.tol, self.max_iter)
 
     def _unpenalised(self, samples: ArraySamples, setting: Setting, whole: Setting) -> PseudoLikelihood:
         """The estimate over the terms of `setting`, as a model over those of `whole`."""

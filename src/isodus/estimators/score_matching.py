@@ -114,10 +114,11 @@ class ScoreMatching(PenalizedEstimator):
         setting = prepare(self, X, sample_weight, penalised=self._has_penalty)
         with sources(setting, self.n_jobs) as samples:
             if self._has_penalty:
+                setting, weight = self._candidates(setting)
                 basis = setting.basis
                 zero, free = np.zeros(len(basis)), np.full(len(basis), -np.inf)
                 refit, make = partial(self._unpenalised, samples), partial(SampledNodes, basis, ScoreMatchingLoss())
-                return self._learn_sparse(setting, samples, make, zero, free, refit, _TOL, _MAX_ITER)
+                return self._learn_sparse(setting, weight, samples, make, zero, free, refit, _TOL, _MAX_ITER)
             self._unpenalised(samples, setting, setting)
             worse = worse_than_gaussian(self.model_, samples)
         if worse > _WORSE:
