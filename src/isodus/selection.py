@@ -234,7 +234,6 @@ def choose(
         start = replace(start, weight=np.where(out, np.inf, start.weight))
         solutions[chosen] = replace(solutions[chosen], theta=np.where(out, 0.0, solutions[chosen].theta))
     solutions[chosen] = settled(start, solutions[chosen])
-    found[chosen] = task.structure(start, solutions[chosen])
     terms = [np.flatnonzero((theta != 0) & penalised) for theta in found]
     count = len(found)
     path = PenaltyPath(

@@ -156,10 +156,15 @@ class PenalizedEstimator(PolynomialEstimator):
         if path is not None:
             self.path_ = path
         theta = agreed(start.nodes.terms, found.theta, len(basis), self.rule, self.consensus)
-        kept = np.flatnonzero((theta != 0) | (weight == 0) | (low > -np.inf))
-        said = self._structure_notes(setting, weight, theta, start, path)
+        refitted = self.debias is True or (self.debias == "auto" and path is not None)
+        inside = theta != 0
+        if refitted and path is not None:  # what was judged; of this a term that enters just at λ may still be zero
+            inside &= weight == 0
+            inside[path.terms[path.chosen]] = True
+        kept = np.flatnonzero(inside | (weight == 0) | (low > -np.inf))
+        said = self._structure_notes(setting, weight, inside, start, path)
         whole = setting._replace(basis=basis.spanned(kept) if np.any(setting.location) else basis.only(kept))
-        if self.debias is True or (self.debias == "auto" and path is not None):
+        if refitted:
             refit(setting._replace(basis=basis.only(kept)), whole)
             self._say(said)
             self._warn_of_poor_prediction(samples)
@@ -211,16 +216,16 @@ class PenalizedEstimator(PolynomialEstimator):
         return ["iteration limit" if i in set(bad.tolist()) else "converged" for i in range(len(setting.names))]
 
     def _structure_notes(
-        self, setting: Setting, weight: np.ndarray, theta: np.ndarray, start: Start, path: PenaltyPath | None
+        self, setting: Setting, weight: np.ndarray, inside: np.ndarray, start: Start, path: PenaltyPath | None
     ) -> list[str]:
         """What was chosen and why; a warning where nothing was."""
         basis = setting.basis
         penalised = (weight > 0) & np.isfinite(weight)
-        many = int(np.count_nonzero(theta[penalised]))
+        many = int(np.count_nonzero(inside[penalised]))
         said = [f"{many:,} of {np.count_nonzero(penalised):,} penalised terms are in the model (l1 = {self.l1_:.3g})"]
         if path is not None:
             said[0] += f": {path.why}"
-        if np.any(penalised) and not np.any(theta[basis.orders > 1]):
+        if np.any(penalised) and not np.any(inside[basis.orders > 1]):
             strongest = ""
             if self.l1_max_ > 0:
                 priced = (start.weight > 0) & np.isfinite(start.weight)
