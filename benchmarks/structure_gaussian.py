@@ -20,8 +20,8 @@ graphical lasso. A pair is an edge if
 its coupling |Λ_ij|/√(Λ_ii Λ_jj), in this library's terms |θ_ij|/(2√(θ_ii θ_jj)), is above κ/2. The penalty is
 c √(log p / n) with c from {0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1, 1.7}: that with the largest margin (of the weakest edge
 above κ/2, or of the strongest other pair below, whichever is less; its mean less two standard deviations) over 20 sets
-of 1,000 samples at p = 50 of a graph that is not used again. The search begins below n*, at the last n of a ladder of
-15 % a rung, from 300 on, that does not recover the graph so often.
+of 1,000 samples (4,000 for the paper's form) at p = 50 of a graph that is not used again. The search begins below n*,
+at the last n of a ladder of 15 % a rung, from 300 on, that does not recover the graph so often.
 
     python benchmarks/structure_gaussian.py [--quick] [--only 300] [--repeats 3] [--peers skglm huge]
     python benchmarks/structure_gaussian.py --samples [--quick] [--only 50] [--successes 45] [--graphs 5]
@@ -409,8 +409,9 @@ def succeeds(form, c, truth, n, seed):
 def constant(form, sets):
     """The c with the largest margin; (c, its margin)."""
     truth, worth = regular_gaussian(50, 3, KAPPA, rng=1000), {}
+    n = 4000 if form is paper_form else 1000
     for c in SAMPLES_CONSTANTS if form is not chosen_form else (1.0,):
-        margins = [margin(form, c, truth, 1000, seed) for seed in range(sets)]
+        margins = [margin(form, c, truth, n, seed) for seed in range(sets)]
         worth[c] = np.mean(margins) - 2 * np.std(margins)
     c = max(worth, key=worth.get)
     return c, worth[c]
@@ -433,7 +434,7 @@ def samples(options):
     best, found = {}, {}
     for name, form in FORMS.items():
         duration, (best[name], worth) = seconds(constant, form, 5 if options.quick else 20)
-        found_at = f"margin {worth:+.3f} at p = 50, n = 1,000; {duration:.0f} s"
+        found_at = f"margin {worth:+.3f} at p = 50; {duration:.0f} s"
         print(f"  {name:<30} c = {best[name]:<4g} ({found_at})", flush=True)
     for p in sizes:
         truths = [regular_gaussian(p, 3, KAPPA, rng=seed) for seed in range(graphs)]
