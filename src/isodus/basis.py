@@ -212,6 +212,8 @@ class MonomialBasis:
     def padded(self, factors: np.ndarray) -> np.ndarray:
         """Factors of terms of a lower degree, with as many columns as those of this basis."""
         width = self.degree - factors.shape[1]
+        if width < 0:  # what is cut off is padding
+            return factors[:, : self.degree]
         return np.pad(factors, ((0, 0), (0, width)), constant_values=-1) if width else factors
 
     def positions(self, factors: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ slopes by all the others only to see that they may stay zero, `full`, in one pas
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -42,8 +43,11 @@ class Nodes(Protocol):
     def on(self, rows: np.ndarray, places: np.ndarray) -> Evaluate:
         """evaluate(which, theta) of some nodes by some parameters: places, (rows, A), padded with -1."""
 
-    def noise(self, theta: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Root of the mean square over samples of each slope, (p, K)."""
+    def noise(self, theta: np.ndarray, value: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """Root of the mean square over samples of each slope, (p, K), where the places `free` are fitted."""
+
+    def effective(self, theta: np.ndarray) -> np.ndarray | None:
+        """Effective sample sizes of the weights, (p,); None where there are none."""
 
 
 class GramNodes:
@@ -113,13 +117,20 @@ class GramNodes:
 
         return evaluate
 
-    def noise(self, theta: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """That of the Gaussian without interactions: σ_i √M_jj for the slope (x_i − E x_i) x_j, √2 σ_i² for x_i²."""
-        mean, second = self.moments[0, 1:], np.diagonal(self.moments)
-        deviation = np.sqrt(np.maximum(second[1:] - mean * mean, 1e-300))
-        noise = deviation[:, None] * np.sqrt(second)
+    def noise(self, theta: np.ndarray, value: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """That of the Gaussian without interactions: σ_i σ_j for the slope by x_i x_j, √2 σ_i² for x_i².
+
+        Without a free linear term its mean is zero, and so σ_i² = M_ii.
+        """
+        mean, second = np.where(free[:, 0], self.moments[0, 1:], 0.0), np.diagonal(self.moments)[1:]
+        deviation = np.sqrt(np.maximum(second - mean * mean, 1e-300))
+        noise = deviation[:, None] * np.append(1.0, deviation)
         noise[np.arange(len(theta)), self._own] = np.sqrt(2.0) * deviation * deviation
         return noise
+
+    def effective(self, theta: np.ndarray) -> None:
+        """There are no weights."""
+        return None
 
 
 def _gaussian_value(linear: np.ndarray, a: np.ndarray, diagonal: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
@@ -194,15 +205,26 @@ class SampledNodes:
 
         return evaluate
 
-    def noise(self, theta: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Root of the mean square over samples of each slope, (p, K)."""
-        plain = self.objective.loss.link == "plain"
+    def noise(self, theta: np.ndarray, value: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """Root of the mean square over samples of each slope, (p, K), where the places `free` are fitted."""
+        plain, basis = self.objective.loss.link == "plain", self.objective.basis
         thetas = [row[:length] for row, length in zip(theta, self._lengths, strict=True)]
-        found = self.objective.noise(self._nodes, thetas, (np.log(value) if plain else value).tolist())
-        noise = np.ones_like(theta)
+        powers = [
+            [l for l, (a, b) in enumerate(pairwise(local.ends)) if b > a and local.cofactors[a] == 0 and free[i, a]]
+            for i, local in enumerate(map(basis.local, self._nodes))
+        ]
+        values = (np.log(value) if plain else value).tolist()
+        found, noise = self.objective.noise(self._nodes, thetas, values, powers), np.ones_like(theta)
         for i, length in enumerate(self._lengths):
             noise[i, :length] = found[i] * (value[i] if plain else 1.0)
         return np.maximum(noise, 1e-300)
+
+    def effective(self, theta: np.ndarray) -> np.ndarray | None:
+        """Effective sample sizes of the weights, (p,); None where there are none."""
+        if self.objective.loss.link == "mean":
+            return None
+        thetas = [row[:length] for row, length in zip(theta, self._lengths, strict=True)]
+        return np.array([e.ess for e in self.objective.evaluate(self._nodes, thetas, hessian=False)])
 
     def _factor(self, value: np.ndarray) -> np.ndarray | None:
         """The average, where the objective speaks of its logarithm."""

@@ -115,15 +115,34 @@ class Objective:
         ]
         return [_evaluation(sums, j, gradient, matrix, link) for j, (gradient, matrix) in enumerate(split)]
 
-    def noise(self, nodes: Sequence[int], thetas: Sequence[np.ndarray], values: Sequence[float]) -> list[np.ndarray]:
-        """Root of the mean square over samples of the slope by each parameter; values: as in `slopes`."""
+    def noise(
+        self, nodes: Sequence[int], thetas: Sequence[np.ndarray], values: Sequence[float], free: Sequence[Sequence[int]]
+    ) -> list[np.ndarray]:
+        """Root of the mean square over samples of the slope by each parameter, less what free powers of x_i explain.
+
+        values: as in `slopes`; free: for each node the l − 1 of the powers x_i^l whose parameters are fitted. The slope
+        by these is zero on average then, and so is what a slope has along them.
+        """
         locals_ = [self.basis.local(i) for i in nodes]
         C = scatter(self.basis, nodes, thetas, self.samples.like())
         logs = None if self.loss.link == "mean" else np.asarray(values)
         block = partial(_block_squares, self._pointwise(nodes, thin(C), False), logs, C.higher.shape[-1])
         total = to_host(self.samples.sum(block, self.block_rows(locals_)))
-        squares = total[:, 1:] / total[:, :1]
-        return [np.sqrt(self._split_gradient(squares[j], local)) for j, local in enumerate(locals_)]
+        total = total[:, :, 1:] / total[0, 0, 0]
+        out, s = [], self.basis.degree
+        for j, (local, some) in enumerate(zip(locals_, free, strict=True)):
+            squares = self._split_gradient(total[0, j], local)
+            across = np.array([self._split_gradient(total[1 + l, j], local) for l in some])
+            if len(some):
+                # the constant is the first cofactor, so ⟨s_l s_k⟩ stands in its places
+                m, width = len(self.basis.cofactors), (total.shape[2] - len(self.basis.cofactors)) // max(s - 1, 1)
+                at = [0 if k == 0 else m + (k - 1) * width for k in some]
+                G = np.array([total[1 + l, j, at] for l in some])
+                explained = np.einsum("lk,lk->k", across, np.linalg.pinv(G, rcond=1e-10) @ across)
+                explained[local.cofactors == 0] = 0.0  # those powers themselves, which have no interaction
+                squares = np.maximum(squares - explained, 1e-6 * squares)
+            out.append(np.sqrt(squares))
+        return out
 
     def slopes(
         self, nodes: Sequence[int], thetas: Sequence[np.ndarray], values: Sequence[float], rows: Sequence[np.ndarray]
@@ -229,16 +248,21 @@ def _block_slopes(
 
 
 def _block_squares(seen: Seen, logs: np.ndarray | None, m: int, X: Array, count: Array | None) -> Array:
-    """The number of samples of a block, and their squared slopes in the places of cofactors, a row a node."""
+    """Squares of slopes, and their products with those by each power of x_i alone, in the places of cofactors.
+
+    (1 + s, q, L), a row a node, before which stands the number of samples of the block.
+    """
     xp = namespace(X)
     H, (shift, _, factors, rest) = seen(X)
     slope = _slope(factors, rest)
     if logs is not None:
         slope = slope * xp.exp(shift - on_device(logs, X))[:, None]
-    slope = slope * slope
+    weighted = slope if count is None else slope * count
     n = float(X.shape[1]) if count is None else float(xp.sum(count))
-    squares = _in_places(slope if count is None else slope * count, H * H, m)
-    return xp.concat([xp.full_like(squares[:, :1], n), squares], axis=1)
+    parts = [_in_places(slope * weighted, H * H, m)]
+    parts += [_in_places(slope[l : l + 1, ...] * weighted, H, m) for l in range(slope.shape[0])]
+    squares = xp.stack(parts)
+    return xp.concat([xp.full_like(squares[:, :, :1], n), squares], axis=2)
 
 
 def _slope(factors: list[tuple[Array, Array]], rest: Array | None) -> Array:

@@ -140,6 +140,8 @@ def supported(joint: Joint, theta: np.ndarray) -> np.ndarray:
     A, B, base = at.hessian, slope_covariance(joint.objective, theta), np.flatnonzero(basis.degrees <= 2)
 
     def balance(terms: np.ndarray) -> float:
+        if not len(terms):
+            return 0.0
         solve = inverse(A[np.ix_(terms, terms)])
         if solve is None:
             return np.inf

@@ -84,6 +84,7 @@ def begin(
     theta: np.ndarray,
     weight: np.ndarray,
     low: np.ndarray,
+    own: np.ndarray | None = None,
     *,
     raw: bool = False,
     tol: float,
@@ -91,16 +92,22 @@ def begin(
 ) -> Start:
     """Fit the terms that are not penalised, from θ, (p, K), and find the noise of all slopes.
 
-    weight, low: (p, K), weight 0 where there is no penalty, infinite where there is no term; raw: whether weights are
-    costs themselves, not in units of noise.
+    weight, low: (p, K), weight 0 where there is no penalty, infinite where there is no term; own: (p, K), the terms of
+    one variable, with which noise is found even if they are penalised; raw: whether weights are costs themselves, not
+    in units of noise.
     """
-    unit = np.ones_like(theta)
-    free = np.where(weight == 0, 0.0, np.inf)
-    theta = np.where((weight == 0) | (low > -np.inf), theta, 0.0)
-    held = low > -np.inf
+    unit, held = np.ones_like(theta), low > -np.inf
     likelihood = nodes.exact if isinstance(nodes, TiltedNodes) else nodes
-    first = _solve(likelihood, np.inf, theta, np.where(held, 0.0, free), low, unit, (weight == 0) | held, tol, max_iter)
-    unit = likelihood.noise(first.theta, first.value)
+
+    def fitted(free: np.ndarray) -> Penalized:
+        cost = np.where(free, 0.0, np.inf)
+        return _solve(likelihood, np.inf, np.where(free, theta, 0.0), cost, low, unit, free, tol, max_iter)
+
+    free = (weight == 0) | held
+    first = fitted(free)
+    wider = free if own is None else free | (own & (weight < np.inf))
+    alone = first if np.array_equal(free, wider) else fitted(wider)
+    unit = likelihood.noise(alone.theta, alone.value, wider)
     weight = weight if raw else np.where(np.isfinite(weight) & (weight > 0), weight * unit, weight)
     return Start(nodes, weight, low, unit, first, tol, max_iter)
 
@@ -131,6 +138,7 @@ def over(nodes: Nodes, before: Penalized, inside: np.ndarray, low: np.ndarray, t
             for some in _groups(inside, worse):  # where the step was too long, without a detour
                 places, found = _on(nodes.exact, some, inside, last, cost, low, unit, tol, max_iter)
                 theta[some] = _spread_out(places, found.theta, theta.shape[1])
+                spread[some] = _spread_out(places, _variances(found), theta.shape[1])
             value = nodes.tilt(theta)
             # a step leaves an error of second order
             missed[changed] = np.where(turn, 0.0, np.abs(theta - last).max(axis=1)[changed] ** 2)
@@ -295,7 +303,8 @@ def _on(
         return np.where(places >= 0, x[rows[:, None], places], otherwise)
 
     start, costs, floor, units = pick(theta, 0.0), pick(cost, 0.0), pick(low, -np.inf), pick(unit, 1.0)
-    return places, minimize(nodes.on(rows, places), start, costs, floor, units, tol=tol, max_iter=max_iter)
+    with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is not taken
+        return places, minimize(nodes.on(rows, places), start, costs, floor, units, tol=tol, max_iter=max_iter)
 
 
 def _spread_out(places: np.ndarray, values: np.ndarray, width: int) -> np.ndarray:
