@@ -31,6 +31,7 @@ __all__ = [
     "Setting",
     "judge",
     "judge_joint",
+    "judge_weights",
     "minimize",
     "move_note",
     "notes",
@@ -310,7 +311,7 @@ def judge(setting: Setting, problems: Sequence[Problem], nu: np.ndarray | None =
         ess = getattr(problem.evaluation, "ess", 0.0)
         verdict, message = problem.status, ""
         if nu is not None and problem.evaluation is not None:
-            verdict, message = _judge_weights(setting, problem, ess * distinct, float(nu[i]))
+            verdict, message = judge_weights(setting, problem, ess * distinct, float(nu[i]))
         if not message and verdict != "converged":
             message = _explanation(problem, setting.basis.local(i).terms, setting.basis, setting.names)
         if message:
@@ -320,7 +321,7 @@ def judge(setting: Setting, problems: Sequence[Problem], nu: np.ndarray | None =
     return verdicts, np.array(sizes)
 
 
-def _judge_weights(setting: Setting, problem: Problem, ess: float, nu: float) -> tuple[str, str]:
+def judge_weights(setting: Setting, problem: Problem, ess: float, nu: float) -> tuple[str, str]:
     """Whether enough samples carry weight for the parameters they are to tell."""
     K = len(problem.theta)
     if ess < _COLLAPSED * K:

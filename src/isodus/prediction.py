@@ -21,13 +21,15 @@ _ENOUGH = 10  # samples a variable, below which a Gaussian with all pairs is no 
 def worse_than_gaussian(model: PolynomialModel, samples: ArraySamples) -> float:
     """By how much a variable's mean log P(x_i | rest) is below that of the Gaussian with all pairs.
 
-    The Gaussian has seen the samples: what it gains by that, one a parameter, is taken off. 0 where it is degenerate or
-    samples are few, or where the model has no conditional density to speak of.
+    The Gaussian has seen the samples: what it gains by that, one a parameter, is taken off. Infinite where variables
+    are linear functions of others; 0 where samples are few, or the model has no conditional density to speak of.
     """
     p = samples.n_variables
-    solve = inverse(second_moments(samples)) if samples.n_rows >= _ENOUGH * p else None
-    if solve is None:
+    if samples.n_rows < _ENOUGH * p:
         return 0.0
+    solve = inverse(second_moments(samples))
+    if solve is None:
+        return np.inf
     few = samples if samples.n_rows <= _FEW else samples.subsample(_FEW, np.random.default_rng(0))
     # row i of Λ, the inverse of ⟨(1, y)(1, y)ᵀ⟩, is the regression of y_i on the others over its variance
     precision = solve(np.eye(p + 1))[1:]

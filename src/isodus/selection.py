@@ -68,10 +68,8 @@ class Task(NamedTuple):
         """The model without penalised terms."""
         nodes = self.make(samples)
         options: dict[str, Any] = dict(raw=self.raw, tol=self.tol, max_iter=self.max_iter)
-        by_place = [
-            _in_places(nodes, *pair) for pair in ((self.theta, 0.0), (self.weight, np.inf), (self.low, -np.inf))
-        ]
-        return begin(nodes, *by_place, **options)
+        by_term = ((self.theta, 0.0), (self.weight, np.inf), (self.low, -np.inf), (self.basis.orders == 1, False))
+        return begin(nodes, *(_in_places(nodes, *pair) for pair in by_term), **options)
 
     def structure(self, start: Start, found: Penalized) -> np.ndarray:
         """One θ for all nodes, (M,)."""
@@ -149,7 +147,8 @@ class PenaltyPath:
         for mask, options in ((~inside, dict(color="0.8", linewidth=0.6)), (inside, dict(linewidth=1.0))):
             if mask.any():
                 bottom.plot(self.l1, values[:, mask], **options)
-        bottom.set_xscale("log")
+        if self.l1[-1] > 0:
+            bottom.set_xscale("log")
         bottom.invert_xaxis()
         bottom.set_xlabel("l1")
         bottom.set_ylabel("parameter, standardised")
@@ -206,6 +205,8 @@ def choose(
     """A path with its chosen point, and what is there. how: "ebic", "cv" or "stars"; n: the sum of the weights."""
     start = task.start(samples)
     values = np.asarray(grid(task, start, n) if l1 is None else l1, float)
+    if not start.l1_max > 0:
+        how, values = "ebic", values[:1]
     judge: Any = {
         "ebic": lambda: _Ebic(task, samples, n),
         "cv": lambda: _HeldOut(task, samples, values, folds, progress),
@@ -214,9 +215,10 @@ def choose(
     solutions, found = [], []
     try:
         for point, theta in trace(task, start, values, progress):
+            enough = judge.enough(theta)
             solutions.append(point)
             found.append(theta)
-            if judge.enough(theta):
+            if enough:
                 break
     except KeyboardInterrupt:
         if not found:
@@ -224,16 +226,18 @@ def choose(
         _say_interrupted(len(found), len(values), "penalties")
     path_values, errors, chosen, why = judge.verdict(found)
     penalised = (task.weight > 0) & np.isfinite(task.weight)
+    free = penalised & (task.low == -np.inf)  # what has a least value is never left out
+    pruned = start
     best = judge.pruned(found[chosen])
     if np.any(best != found[chosen]):
         why += (
             f", after {np.count_nonzero(found[chosen]) - np.count_nonzero(best)} terms that did not pay were left out"
         )
         found[chosen] = best
-        out = _in_places(start.nodes, (best == 0) & penalised, True)
-        start = replace(start, weight=np.where(out, np.inf, start.weight))
+        out = _in_places(start.nodes, (best == 0) & free, True)
+        pruned = replace(start, weight=np.where(out, np.inf, start.weight))
         solutions[chosen] = replace(solutions[chosen], theta=np.where(out, 0.0, solutions[chosen].theta))
-    solutions[chosen] = settled(start, solutions[chosen])
+    solutions[chosen] = settled(pruned, solutions[chosen])
     terms = [np.flatnonzero((theta != 0) & penalised) for theta in found]
     count = len(found)
     path = PenaltyPath(
@@ -278,7 +282,8 @@ class _Ebic:
         self.n, self.refits, self.paying = n, _Refits(task, samples), _Refits(task, samples)
         self.values: list[float] = []
         self.terms = self.refits.nodes.terms
-        self.penalised = _in_places(self.refits.nodes, (task.weight > 0) & np.isfinite(task.weight), False)
+        priced = (task.weight > 0) & np.isfinite(task.weight) & (task.likelihood_low == -np.inf)
+        self.penalised = _in_places(self.refits.nodes, priced, False)
         self.many = np.count_nonzero(self.penalised, axis=1)
         one = np.log(n) + 2 * _GAMMA * np.log(np.maximum(self.many, 1))
         self.price = self._by_term(np.where(self.penalised, one[:, None], 0.0))

@@ -92,14 +92,15 @@ class ISODUS(PenalizedEstimator):
         None: ω is in units of noise, as above. "raw": ω is 1, so `l1` multiplies Σ|θ_k|. "paper": as "raw", and `l1`
         is multiplied by √(log p / n).
     l1_weights : dict or callable, optional
-        Factors of ω, by term: ``{(0, 1): 0.5}``, with indices or names of columns, or a function of the tuple of
-        indices. 0 keeps a term in, infinity leaves it out.
+        Factors of ω, by term: ``{(0, 1): 0.5}``, with indices or names of columns; or a function of the tuple of
+        indices, which then gives those of all terms, of one variable too. 0 keeps a term in, infinity leaves it out.
     l1_path : sequence of float, optional
         What "auto", "ebic", "cv" and "stars" choose from, decreasing, instead of 30 values of their own.
     penalize_self : bool, default=False
         Whether terms of one variable are penalised too.
     include, exclude : sequences of terms, optional
-        Terms that are in the model whatever they cost, and terms that never are.
+        Terms that are in the model whatever they cost, and terms that never are, in standardised variables: in the
+        units of X a term that is left out may appear, if it divides one that is in.
     rule : {"and", "or"}, default="and"
         A term survives if all its variables keep it, or if any does.
     cv : int, default=5
@@ -110,7 +111,7 @@ class ISODUS(PenalizedEstimator):
         data. "auto" does so where `l1` is chosen by the data, since that is what the choice is judged by.
     consensus : {"mean", "geometric", "precision"}, default="mean"
         How, without refinement, the estimates of a term from its variables become one: averaged, or as the
-        paper does ("geometric"), or weighted by their covariance.
+        paper does ("geometric"), or weighted by their covariance (with a penalty, averaged).
     integrable : {"enforce", "warn"}, default="enforce"
         "enforce": a model that is not proved integrable is moved by the smallest change that makes it a density, as
         far as the objective tells; `notes_` says how far that was in standard errors, and a warning where it was far.
@@ -145,7 +146,7 @@ class ISODUS(PenalizedEstimator):
     integrability_ : Integrability or None
         Whether the density exists, as `PolynomialModel.integrability` tells; None beyond 20,000 terms.
     l1_, l1_max_ : float
-        With a penalty: λ, and the least λ at which the model is empty.
+        With a penalty: what it was, in the units of `l1`, and the least at which the model is empty.
     kkt_ : ndarray of shape (n_features,)
         With a penalty: by how much each variable misses the conditions of optimality, in the units of λ.
     path_ : PenaltyPath

@@ -14,9 +14,9 @@ from ..checks import warn
 from ..consensus import RULES, agreed
 from ..description import term_name
 from ..enforcement import enforce
-from ..fitting import Setting
+from ..fitting import Setting, judge_weights
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
-from ..nodewise import Nodes
+from ..nodewise import Nodes, TiltedNodes
 from ..objective import Evaluation
 from ..path import Penalized, Start, at
 from ..penalties import SCALINGS, Terms, Weights, multiplier, weights
@@ -27,6 +27,7 @@ from ..refinement import Joint
 from ..regression import independent
 from ..samples import ArraySamples, part_of
 from ..selection import METHODS, PenaltyPath, Task, choose
+from ..solvers.newton import Problem
 from ..validation import one_of, positive_integer, true_or_false
 from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator
 
@@ -52,6 +53,7 @@ class PenalizedEstimator(PolynomialEstimator):
     rule: str
     cv: int
     debias: bool | str
+    nu_: np.ndarray
 
     @property
     def _has_penalty(self) -> bool:
@@ -102,19 +104,19 @@ class PenalizedEstimator(PolynomialEstimator):
         """A setting without the terms that are left out, and the weights of the others, (M,)."""
         basis = setting.basis
         weight = weights(basis, setting.names, self.l1_weights, self.include, self.exclude, self.penalize_self)
-        if not np.isinf(weight).any():
+        inside = np.isfinite(weight)
+        pure = inside & (basis.orders == 1)
+        highest = np.zeros(len(setting.names), int)
+        np.maximum.at(highest, basis.factors[pure, 0], basis.degrees[pure])
+        odd = np.flatnonzero((highest == 0) | (highest % 2 == 1))
+        if len(odd):
+            raise ValueError(
+                f"{setting.names[odd[0]]} has no pure power of even degree above its others among the terms: no "
+                "conditional density exists. Add one to the basis, or do not leave it out"
+            )
+        if inside.all():
             return setting, weight
-        at = np.flatnonzero(np.isfinite(weight))
-        left = basis.only(at) if len(at) else None
-        for i, name in enumerate(setting.names):
-            own = [] if left is None else left.degrees[(left.orders == 1) & (left.factors[:, 0] == i)]
-            if not len(own) or max(own) % 2:
-                raise ValueError(
-                    f"without the terms that are left out, {name} has no pure power of even degree above its others: "
-                    "no conditional density exists"
-                )
-        assert left is not None
-        return setting._replace(basis=left), weight[at]
+        return setting._replace(basis=basis.only(np.flatnonzero(inside))), weight[inside]
 
     def _learn_sparse(
         self,
@@ -140,19 +142,19 @@ class PenalizedEstimator(PolynomialEstimator):
         theta = alone if theta is None else theta
         raw = self.l1_scaling is not None
         task = Task(basis, make, theta, weight, low, raw, tol, max_iter, self.rule, alone, least)
+        factor = multiplier(1.0, self.l1_scaling, len(setting.names), setting.n)
         if isinstance(self.l1, str):
             how = _BEST if self.l1 == "auto" else self.l1
             if how == "cv" and samples.n_rows < 2 * self.cv:
                 raise ValueError(f"{samples.n_rows} samples are too few for cv={self.cv} folds of two or more")
-            scaled = None
-            if self.l1_path is not None:
-                scaled = [multiplier(v, self.l1_scaling, len(setting.names), setting.n) for v in self.l1_path]
+            scaled = None if self.l1_path is None else [value * factor for value in self.l1_path]
             with Progress() as progress:
                 path, start, found = choose(task, samples, setting.n, how, scaled, progress, folds=self.cv)
+            path = replace(path, l1=path.l1 / factor)
         else:
             start = task.start(samples)
-            found = at(start, multiplier(self.l1, self.l1_scaling, len(setting.names), setting.n))
-        self.l1_, self.l1_max_, self.kkt_ = found.l1, start.l1_max, found.residual
+            found = at(start, self.l1 * factor)
+        self.l1_, self.l1_max_, self.kkt_ = found.l1 / factor, start.l1_max / factor, found.residual
         if path is not None:
             self.path_ = path
         theta = agreed(start.nodes.terms, found.theta, len(basis), self.rule, self.consensus)
@@ -162,6 +164,11 @@ class PenalizedEstimator(PolynomialEstimator):
             inside &= weight == 0
             inside[path.terms[path.chosen]] = True
         kept = np.flatnonzero(inside | (weight == 0) | (low > -np.inf))
+        if not len(kept):
+            raise ValueError(
+                f"no term is left: every one is penalised, and l1 = {self.l1_:.3g} is not below {self.l1_max_:.3g}, "
+                "from which on the model is empty. Lower l1, or leave penalize_self=False"
+            )
         said = self._structure_notes(setting, weight, inside, start, path)
         whole = setting._replace(basis=basis.spanned(kept) if np.any(setting.location) else basis.only(kept))
         if refitted:
@@ -173,7 +180,7 @@ class PenalizedEstimator(PolynomialEstimator):
         sparse[whole.basis.positions(whole.basis.padded(basis.factors[kept]))] = theta[kept]
         self._keep(whole, sparse, None, said, lambda: _nearest(whole, sparse, samples))
         self.status_ = self._judge_nodes(setting, found, tol)
-        self.effective_samples_ = np.full(len(setting.names), setting.n)
+        self.effective_samples_ = self._judge_penalised_weights(setting, start, found)
         self.n_iter_ = np.full(len(setting.names), found.n_iter)
         self._warn_of_poor_prediction(samples)
         return self
@@ -181,7 +188,11 @@ class PenalizedEstimator(PolynomialEstimator):
     def _warn_of_poor_prediction(self, samples: ArraySamples) -> None:
         """Say so if a Gaussian with all pairs would predict far better: few terms are not what the data ask for."""
         worse = worse_than_gaussian(self.model_, samples)
-        if worse > _WORSE:
+        if worse == np.inf:
+            note = "some variables are linear functions of others, and what is learned of them means little"
+            self._say([note])
+            warn(f"{note}. Leave out columns that repeat others")
+        elif worse > _WORSE:
             note = (
                 "the model predicts a variable from the others worse than a Gaussian with all pairs does, by "
                 f"{worse:.2g} in log P a variable"
@@ -202,6 +213,18 @@ class PenalizedEstimator(PolynomialEstimator):
         unset += [] if self.l1 == "cv" else ["cv"]
         settings = {name: value for name, value in settings.items() if name not in unset}
         return settings | ({"l1_chosen": self.l1_} if isinstance(self.l1, str) else {})
+
+    def _judge_penalised_weights(self, setting: Setting, start: Start, found: Penalized) -> np.ndarray:
+        """Effective sample sizes; a status and a warning where weights gathered on too few samples."""
+        weighted = None if isinstance(start.nodes, TiltedNodes) else start.nodes.effective(found.theta)
+        if weighted is None:
+            return np.full(len(setting.names), setting.n)
+        for i, (name, ess) in enumerate(zip(setting.names, weighted, strict=True)):
+            problem = Problem(found.theta[i][found.theta[i] != 0], status=self.status_[i])
+            self.status_[i], message = judge_weights(setting, problem, ess, float(self.nu_[i]))
+            if message:
+                warn(f"{name}: {message}", ConvergenceWarning)
+        return weighted
 
     def _judge_nodes(self, setting: Setting, found: Penalized, tol: float) -> list[str]:
         bad = np.flatnonzero(~(found.residual <= tol))
@@ -227,19 +250,17 @@ class PenalizedEstimator(PolynomialEstimator):
             said[0] += f": {path.why}"
         if np.any(penalised) and not np.any(inside[basis.orders > 1]):
             strongest = ""
-            if self.l1_max_ > 0:
-                priced = (start.weight > 0) & np.isfinite(start.weight)
-                slope = np.where(priced, np.abs(start.empty.gradient) / np.where(priced, start.weight, 1.0), 0.0)
+            many_ways = np.where(start.nodes.terms >= 0, basis.orders[start.nodes.terms] > 1, False) & start.penalised
+            if many_ways.any():
+                slope = np.where(many_ways, np.abs(start.empty.gradient) / np.where(many_ways, start.weight, 1.0), 0.0)
                 i, k = np.unravel_index(np.argmax(slope), slope.shape)
                 name = term_name(basis.terms[start.nodes.terms[i, k]], setting.names)
-                standard = slope[i, k] * np.sqrt(setting.n)
+                standard = np.abs(start.empty.gradient[i, k]) / start.unit[i, k] * np.sqrt(setting.n)
                 chance = np.sqrt(2 * np.log(max(int(np.count_nonzero(penalised)), 2)))
-                strongest = f". The nearest to it is {name}, which any l1 below {self.l1_max_:.3g} takes in first"
-                if self.l1_scaling is None:
-                    strongest += (
-                        f"; it is {standard:.1f} standard errors from none, and of so many terms one is "
-                        f"{chance:.1f} from it by chance"
-                    )
+                strongest = (
+                    f". The nearest to it is {name}, {standard:.1f} standard errors from none; of so many terms one is "
+                    f"{chance:.1f} from it by chance. A smaller l1 takes in more"
+                )
             said.append(f"no interaction is in the model{strongest}")
             warn(said[-1])
         return said

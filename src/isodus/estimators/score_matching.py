@@ -121,7 +121,7 @@ class ScoreMatching(PenalizedEstimator):
                 return self._learn_sparse(setting, weight, samples, make, zero, free, refit, _TOL, _MAX_ITER)
             self._unpenalised(samples, setting, setting)
             worse = worse_than_gaussian(self.model_, samples)
-        if worse > _WORSE:
+        if _WORSE < worse < np.inf:
             warn(
                 f"the model predicts a variable from the others worse than a Gaussian does, by {worse:.2g} in log P a "
                 "variable: score matching does not see how separated modes are weighted. Use ISODUS",

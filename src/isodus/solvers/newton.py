@@ -175,6 +175,8 @@ def newton_step(
 def inverse(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
     """v ↦ A⁻¹v, of a vector or a matrix, by Cholesky of A scaled to a unit diagonal; None if singular to rounding."""
     diagonal = np.diagonal(hessian)
+    if not len(diagonal):
+        return lambda v: v
     if not np.all((diagonal > 0) & np.isfinite(diagonal)):
         return None
     scale = 1 / np.sqrt(diagonal)
