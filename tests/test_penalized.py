@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from isodus import ISODUS, MonomialBasis, PseudoLikelihood, ScoreMatching
 from isodus.datasets import diamond_gaussian, hypertree_polynomial, regular_gaussian
@@ -287,3 +288,119 @@ def test_samples_with_weights_count(graph):
         one = ISODUS(l1=0.2, **options).fit(X, sample_weight=weight)
         two = ISODUS(l1=0.2, **options).fit(np.repeat(X, weight, axis=0))
         np.testing.assert_allclose(one.model_.theta, two.model_.theta, atol=1e-5)
+
+
+def four(n=300):
+    return np.array(regular_gaussian(4, rng=1).sample(n, rng=0))
+
+
+def test_the_unit_of_a_penalty_does_not_depend_on_where_variables_lie():
+    """Slopes by x_i x_j are large far from the origin, but what free linear terms explain of them is no evidence."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((500, 2))
+    X[:, 1] += 0.45 * X[:, 0]
+    for degree, shift in ((2, 10.0), (4, 3.0)):
+        near, far = (PseudoLikelihood(degree, l1=0.25, center=False).fit(X + by) for by in (0.0, shift))
+        assert near.l1_max_ == pytest.approx(far.l1_max_, rel=1e-3)
+        assert len(near.model_.hyperedges()) == len(far.model_.hyperedges()) == 1
+
+
+def test_a_largest_penalty_is_about_standard_errors_of_the_nearest_term():
+    X = np.random.default_rng(0).standard_normal((4000, 6))
+    for est in (PseudoLikelihood(4, l1=1.0), ScoreMatching(4, l1=1.0), ISODUS(4, l1=1.0, refine=0)):
+        with pytest.warns(UserWarning, match="no interaction"):
+            est.fit(X)
+        assert 2.5 < est.l1_max_ * np.sqrt(4000) < 5.5  # of 180 terms, seen from two variables each
+
+
+def test_interactions_are_penalised_where_self_terms_are_too():
+    X = np.random.default_rng(0).standard_normal((2000, 5))
+    with pytest.warns(UserWarning, match="no interaction"):
+        est = ScoreMatching(2, l1=0.5, penalize_self=True, debias=False).fit(X)
+    values = est.model_.to_dict("standardized")
+    assert {term for term, value in values.items() if value} == {(i, i) for i in range(5)}
+
+
+@pytest.mark.parametrize("how", ["auto", 0.3])
+def test_powers_that_must_be_there_are_never_left_out(how):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        est = PseudoLikelihood(4, l1=how, penalize_self=True, debias=False).fit(four())
+    assert all(est.model_.to_dict("standardized")[(i,) * 4] > 0 for i in range(4))
+    assert est.kkt_.max() <= est.tol
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(basis=MonomialBasis(4, 4, terms=[*((i, i) for i in range(4)), (0, 1), (1, 2), (0, 1, 2, 3)]), l1=0.1),
+        dict(degree=4, max_order=4, l1=0.3, exclude=[(i,) * d for i in range(4) for d in (3, 4)]),
+        dict(basis=MonomialBasis(4, 4, terms=[*((i,) * 4 for i in range(4)), (0, 1), (0, 1, 2, 3)]), l1="auto"),
+    ],
+    ids=["squares and four variables", "highest powers left out", "no squares"],
+)
+def test_what_survives_may_have_a_lower_degree(options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        est = ISODUS(**options).fit(four())
+    assert est.kkt_.max() <= est.tol
+    assert np.isfinite(est.score(four()))
+
+
+def test_nothing_left_at_all_is_an_error():
+    with pytest.raises(ValueError, match="no term is left.*l1 = 0.6 is not below 0.39"):
+        ISODUS(2, l1=0.6, penalize_self=True, refine=0, integrable="warn").fit(four())
+    lonely = MonomialBasis(4, 2, terms=[(0, 0), (1, 1), (2, 2), (0, 1), (2, 3)])
+    with pytest.raises(ValueError, match="x3 has no pure power of even degree"):
+        ISODUS(basis=lonely, l1=0.1).fit(four())
+
+
+def test_an_empty_choice_names_what_came_nearest():
+    with pytest.warns(UserWarning, match=r"nearest to it is .*standard errors from none"):
+        est = ISODUS(6, l1="auto").fit(four())
+    assert est.l1_max_ > est.l1_ > 0
+
+
+def test_penalties_are_in_the_units_they_were_given_in():
+    est = ISODUS(2, l1="ebic", l1_path=[3.0, 2.0, 1.0], l1_scaling="paper", refine=0).fit(four())
+    np.testing.assert_allclose(est.path_.l1, [3.0, 2.0, 1.0])
+    assert est.l1_ in (3.0, 2.0, 1.0)
+    edge = ISODUS(2, l1=0.999 * est.l1_max_, l1_scaling="paper", refine=0, debias=False, rule="or").fit(four())
+    assert len(edge.model_.hyperedges()) == 1
+
+
+def test_weights_that_gather_on_few_samples_are_told_with_a_penalty_too():
+    raw = dict(nu=2.0, center=False, scale=False, refine=0, integrable="warn")
+    with pytest.warns(ConvergenceWarning, match="x0: the screening weights"):
+        est = ISODUS(2, l1=0.1, **raw).fit(four() * 30 + 20)
+    assert est.effective_samples_.max() < 300
+    assert set(est.status_) <= {"weights collapsed", "weights concentrated"}
+
+
+def test_columns_that_repeat_others():
+    X = four()
+    with pytest.warns(UserWarning, match="linear functions of others"):
+        ISODUS(4, l1="auto").fit(np.column_stack([X, X[:, 0]]))
+
+
+def test_an_interruption_while_a_point_is_judged(monkeypatch, graph):
+    import isodus.selection as selection
+
+    original = selection._Ebic.enough
+
+    def enough(self, theta):
+        if len(self.values) == 5:
+            raise KeyboardInterrupt
+        return original(self, theta)
+
+    monkeypatch.setattr(selection._Ebic, "enough", enough)
+    with pytest.warns(UserWarning, match="interrupted after 5 of 30"):
+        est = PseudoLikelihood(2, l1="ebic").fit(graph[1])
+    assert len(est.path_.to_frame()) == 5
+
+
+@pytest.mark.parametrize("how", ["auto", "cv", "stars"])
+def test_one_variable_has_nothing_to_choose(how):
+    est = ISODUS(4, l1=how).fit(four()[:, :1])
+    assert est.l1_max_ == 0
+    assert len(est.path_.l1) == 1

@@ -111,6 +111,8 @@ def _step(
     slope = np.einsum("ij,ij->i", found.gradient[rows], step) + _penalty(theta + step, c) - _penalty(theta, c)
     length, stalled = np.ones(len(rows)), np.zeros(len(rows), bool)
     open_ = np.arange(len(rows))
+    stalled[~np.isfinite(slope)] = True
+    open_ = open_[~stalled]
     while len(open_):
         trial = theta[open_] + length[open_, None] * step[open_]
         at = evaluate(rows[open_], trial)
@@ -134,7 +136,7 @@ def _step(
             np.isfinite(change), np.clip(best, 0.1 * length[open_], 0.5 * length[open_]), 0.1 * length[open_]
         )
         length[open_] = np.where(good, length[open_], shorter)
-        stuck = ~good & (small | (length[open_] < 1e-10))
+        stuck = ~good & (small | ~(length[open_] >= 1e-10))  # of what is not a number too
         stalled[open_[stuck]] = True
         open_ = open_[~good & ~stuck]
     return stalled
