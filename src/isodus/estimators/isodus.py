@@ -60,8 +60,8 @@ class ISODUS(PenalizedEstimator):
     nu : float, array of shape (n_features,) or "auto", default="auto"
         Strength of the regularizing density R, in scaled variables when `scale` is set. Larger values weigh
         the samples near the centre more: safer, and less efficient. With ``refine=0``, "auto" takes for each
-        variable the largest of a grid whose estimated variance is within 15 % of the smallest; for a pilot it is
-        1.8^−(degree + delta) in scaled variables: R then falls to 1/e at 1.8 spreads.
+        variable the largest of a grid whose estimated variance is within 15 % of the smallest; for a pilot, and with
+        a penalty, it is 1.8^−(degree + delta) in scaled variables: R then falls to 1/e at 1.8 spreads.
     delta : float or array of shape (n_features,), default=2.0
         Excess of R's power over the degree.
     pilot : {"auto", "isodus", "score_matching"} or PolynomialModel, default="auto"
