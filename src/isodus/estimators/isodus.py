@@ -103,7 +103,7 @@ class ISODUS(PenalizedEstimator):
         units of X a term that is left out may appear, if it divides one that is in.
     rule : {"and", "or"}, default="and"
         A term survives if all its variables keep it, or if any does.
-    cv : int, default=5
+    folds : int, default=5
         Folds of ``l1="cv"``.
     debias : bool or "auto", default="auto"
         Whether the terms that survive are fitted once more, without the penalty: estimates that are not shrunk, with
@@ -194,7 +194,7 @@ class ISODUS(PenalizedEstimator):
         include: Terms | None = None,
         exclude: Terms | None = None,
         rule: str = "and",
-        cv: int = 5,
+        folds: int = 5,
         debias: bool | str = "auto",
         consensus: str = "mean",
         integrable: str = "enforce",
@@ -222,7 +222,7 @@ class ISODUS(PenalizedEstimator):
         self.include = include
         self.exclude = exclude
         self.rule = rule
-        self.cv = cv
+        self.folds = folds
         self.debias = debias
         self.consensus = consensus
         self.integrable = integrable

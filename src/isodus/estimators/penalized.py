@@ -37,7 +37,18 @@ _WORSE = 0.1  # in log P a variable
 _BEST = "ebic"  # what "auto" stands for; benchmarks/selection.py compares
 
 
-_OPTIONS = ("l1", "l1_scaling", "l1_weights", "l1_path", "penalize_self", "include", "exclude", "rule", "cv", "debias")
+_OPTIONS = (
+    "l1",
+    "l1_scaling",
+    "l1_weights",
+    "l1_path",
+    "penalize_self",
+    "include",
+    "exclude",
+    "rule",
+    "folds",
+    "debias",
+)
 
 
 class PenalizedEstimator(PolynomialEstimator):
@@ -51,7 +62,7 @@ class PenalizedEstimator(PolynomialEstimator):
     include: Terms | None
     exclude: Terms | None
     rule: str
-    cv: int
+    folds: int
     debias: bool | str
     nu_: np.ndarray
 
@@ -72,8 +83,8 @@ class PenalizedEstimator(PolynomialEstimator):
         true_or_false(self.penalize_self, "penalize_self")
         if not isinstance(self.debias, bool) and self.debias != "auto":
             raise ValueError(f'debias must be True, False or "auto", not {self.debias!r}')
-        if positive_integer(self.cv, "cv") < 2:
-            raise ValueError(f"cv must be 2 folds or more, not {self.cv}")
+        if positive_integer(self.folds, "folds") < 2:
+            raise ValueError(f"folds must be 2 or more, not {self.folds}")
         if self.l1_path is not None:
             if not isinstance(self.l1, str):
                 raise ValueError('l1_path is what l1="auto" chooses from; with a number for l1 leave it out')
@@ -145,11 +156,11 @@ class PenalizedEstimator(PolynomialEstimator):
         factor = multiplier(1.0, self.l1_scaling, len(setting.names), setting.n)
         if isinstance(self.l1, str):
             how = _BEST if self.l1 == "auto" else self.l1
-            if how == "cv" and samples.n_rows < 2 * self.cv:
-                raise ValueError(f"{samples.n_rows} samples are too few for cv={self.cv} folds of two or more")
+            if how == "cv" and samples.n_rows < 2 * self.folds:
+                raise ValueError(f"{samples.n_rows} samples are too few for {self.folds} folds of two or more")
             scaled = None if self.l1_path is None else [value * factor for value in self.l1_path]
             with Progress() as progress:
-                path, start, found = choose(task, samples, setting.n, how, scaled, progress, folds=self.cv)
+                path, start, found = choose(task, samples, setting.n, how, scaled, progress, folds=self.folds)
             path = replace(path, l1=path.l1 / factor)
         else:
             start = task.start(samples)
@@ -210,7 +221,7 @@ class PenalizedEstimator(PolynomialEstimator):
             return {name: value for name, value in settings.items() if name not in _OPTIONS}
         unset = [name for name in _OPTIONS if getattr(self, name) is None or getattr(self, name) is False]
         unset += ["debias"] if self.debias == "auto" else []
-        unset += [] if self.l1 == "cv" else ["cv"]
+        unset += [] if self.l1 == "cv" else ["folds"]
         settings = {name: value for name, value in settings.items() if name not in unset}
         return settings | ({"l1_chosen": self.l1_} if isinstance(self.l1, str) else {})
 

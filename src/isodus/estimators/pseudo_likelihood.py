@@ -41,7 +41,7 @@ class PseudoLikelihood(PenalizedEstimator):
     ----------
     degree, max_order, min_degree, basis, consensus, integrable, center, scale, max_iter, n_jobs, random_state
         As in `ISODUS`; `consensus` matters only where variables are solved one by one.
-    l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, cv, debias
+    l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, folds, debias
         As in `ISODUS`. With a penalty each variable is solved by itself.
     tol : float, default=1e-6
         Newton decrement at which the problem has converged; it has no units. A standard error is of the size
@@ -83,7 +83,7 @@ class PseudoLikelihood(PenalizedEstimator):
         include: Terms | None = None,
         exclude: Terms | None = None,
         rule: str = "and",
-        cv: int = 5,
+        folds: int = 5,
         debias: bool | str = "auto",
         consensus: str = "mean",
         integrable: str = "enforce",
@@ -107,7 +107,7 @@ class PseudoLikelihood(PenalizedEstimator):
         self.include = include
         self.exclude = exclude
         self.rule = rule
-        self.cv = cv
+        self.folds = folds
         self.debias = debias
         self.consensus = consensus
         self.integrable = integrable

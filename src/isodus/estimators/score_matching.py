@@ -44,7 +44,7 @@ class ScoreMatching(PenalizedEstimator):
     ----------
     degree, max_order, min_degree, basis, consensus, center, scale, n_jobs
         As in `ISODUS`; `consensus` matters only where the system is solved node by node.
-    l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, cv, debias
+    l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, folds, debias
         As in `ISODUS`. With a penalty each variable is solved by itself.
     integrable : {"warn", "enforce"}, default="warn"
         As in `ISODUS`, where "enforce" is the default. Here it can take longer than the rest of the fit.
@@ -78,7 +78,7 @@ class ScoreMatching(PenalizedEstimator):
         include: Terms | None = None,
         exclude: Terms | None = None,
         rule: str = "and",
-        cv: int = 5,
+        folds: int = 5,
         debias: bool | str = "auto",
         consensus: str = "mean",
         integrable: str = "warn",
@@ -98,7 +98,7 @@ class ScoreMatching(PenalizedEstimator):
         self.include = include
         self.exclude = exclude
         self.rule = rule
-        self.cv = cv
+        self.folds = folds
         self.debias = debias
         self.consensus = consensus
         self.integrable = integrable
