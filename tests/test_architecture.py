@@ -11,7 +11,7 @@ ROOT = Path(isodus.__file__).parent
 
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
-    {"_version", "arrays", "checks", "io", "progress"},
+    {"_version", "arrays", "checks", "io", "penalty_path", "progress"},
     {"basis", "references", "sample_complexity", "univariate"},
     {"conditional", "description", "energy", "samples"},
     {"losses", "solvers", "sampling", "positivity"},

@@ -140,6 +140,14 @@ def test_trajectories_leave_the_density_as_it_is(name, size):
     assert 0.4 < np.mean(accepted) < 0.97  # some are not taken, and without that the moments would be wrong
 
 
+def test_forces_are_in_double_precision_where_rounding_would_tell():
+    for scale, kind in ((1.0, np.float32), (1e6, np.float64)):
+        model = PolynomialModel.from_dict({(0, 0): scale, (1, 1): scale, (0, 1): 0.1})
+        kernel = Hamiltonian(model.basis, model.theta, 4)
+        kernel.tune(np.random.default_rng(0).standard_normal((2, 100)))
+        assert kernel.forces.first.dtype == kind
+
+
 def test_trajectories_are_tuned_to_be_taken_four_times_in_five():
     X, rng = exact_samples("tied")[:, :2000].copy(), np.random.default_rng(4)
     kernel = Hamiltonian(TIED.basis, TIED.theta, 4)

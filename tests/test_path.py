@@ -115,11 +115,11 @@ def test_solution_is_that_of_proximal_gradients(name):
         np.testing.assert_allclose(found.theta, slow(start, found.l1), atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("kind", ["gram", "likelihood", "matching", "log", "plain"])
-@pytest.mark.parametrize("degree", [2, 4])
+@pytest.mark.parametrize(
+    ("kind", "degree"),
+    [("gram", 2), *((kind, degree) for kind in ("likelihood", "matching", "log", "plain") for degree in (2, 4))],
+)
 def test_conditions_of_optimality_hold_along_a_path(kind, degree):
-    if (kind, degree) == ("gram", 4):
-        pytest.skip("the Gram matrix knows degree 2 only")
     start = problem(kind, p=5, n=600, degree=degree, max_order=3)
     for found in follow(start, start.l1_max * np.geomspace(0.9, 0.05, 6)):
         value, gradient = start.nodes.full(found.theta)
@@ -145,8 +145,6 @@ def test_the_model_is_empty_from_the_largest_penalty_on(kind):
 def test_the_gram_matrix_gives_what_samples_give():
     gram, sampled = problem("gram", p=6), problem("likelihood", p=6)
     basis = sampled.nodes.objective.basis
-    ratio = gram.unit / 1.0
-    assert np.all(ratio > 0)
     l1 = 0.3 * gram.l1_max
 
     def by_term(start, l1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import tempfile
@@ -14,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["numbers", "read_cells", "read_table", "write_text", "writing"]
+__all__ = ["numbers", "read_cells", "read_json", "read_table", "write_text", "writing"]
 
 _MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none")
 
@@ -144,6 +145,17 @@ def _is_fraction(word: str) -> bool:
         return math.isfinite(float(word)) and not float(word).is_integer()
     except ValueError:
         return False
+
+
+def read_json(path: str | os.PathLike[str], what: str, kind: str) -> dict[str, Any]:
+    """The object in a JSON file whose "format" is `kind`; what: in words, for errors."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is no {what}: it is not JSON ({error})") from None
+    if not isinstance(content, dict) or content.get("format") != kind:
+        raise ValueError(f'{path} is no {what}: it lacks "format": "{kind}"')
+    return content
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

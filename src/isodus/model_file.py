@@ -7,7 +7,6 @@ import json
 import os
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,12 +45,7 @@ def write(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The FIELDS of a model that `write` wrote."""
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is no isodus model: it is not JSON ({error})") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f'{path} is no isodus model: it lacks "format": "{FORMAT}"')
+    content = io.read_json(path, "isodus model", FORMAT)
     if content.get("version") != FORMAT_VERSION or isinstance(content["version"], bool):
         raise ValueError(
             f"{path} has model format version {content.get('version')!r}; this is isodus {__version__}, which "

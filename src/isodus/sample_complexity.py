@@ -209,12 +209,7 @@ def _resumed(path: str | os.PathLike[str], settings: Mapping[str, int]) -> dict[
     if not Path(path).exists():
         _keep(path, settings, {})
         return {}
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is no checkpoint of smallest_n: it is not JSON ({error})") from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ValueError(f'{path} is no checkpoint of smallest_n: it lacks "format": "{_FORMAT}"')
+    content = io.read_json(path, "checkpoint of smallest_n", _FORMAT)
     there = content.get("settings")
     if not isinstance(there, dict) or not _is_history(content.get("history"), settings["successes"], there):
         raise ValueError(f"{path} is damaged: delete it to begin anew")

@@ -20,13 +20,14 @@ from ..nodewise import Nodes, TiltedNodes
 from ..objective import Evaluation
 from ..path import Penalized, Start, at
 from ..penalties import SCALINGS, Terms, Weights, multiplier, weights
+from ..penalty_path import PenaltyPath
 from ..pilots import confined, floors
 from ..prediction import worse_than_gaussian
 from ..progress import Progress
 from ..refinement import Joint
 from ..regression import independent
 from ..samples import ArraySamples, part_of
-from ..selection import METHODS, PenaltyPath, Task, choose
+from ..selection import METHODS, Task, choose
 from ..solvers.newton import Problem
 from ..validation import one_of, positive_integer, true_or_false
 from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator
