@@ -11,17 +11,18 @@ ROOT = Path(isodus.__file__).parent
 
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
-    {"_version", "arrays", "checks", "io", "penalty_path", "progress"},
-    {"basis", "references", "sample_complexity", "univariate"},
+    {"_version", "arrays", "checks", "io", "penalty_path", "progress", "significance"},
+    {"basis", "dependence", "references", "sample_complexity", "univariate"},
     {"conditional", "description", "energy", "samples"},
     {"losses", "solvers", "sampling", "positivity"},
     {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties"},
     {"inference", "refinement", "enforcement", "nodewise"},
     {"pilots", "strength", "path"},
     {"optimum", "model", "selection"},
-    {"datasets", "likelihood", "metrics", "prediction", "suitability", "validation"},
+    {"bootstrap", "datasets", "goodness", "likelihood", "metrics", "planning", "prediction", "suitability", "validation"},
     {"fitting"},
     {"estimators"},
+    {"comparison"},
     {"__init__"},
     {"cli"},
 ]

@@ -5,8 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 from cases import PAIR, drawn
+from sklearn.base import clone
 
-from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching
+from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching, inference
 from isodus.datasets import paper_1d
 
 # closed under translation, few, and far from Gaussian: two wells each, and one coupling
@@ -151,3 +152,129 @@ def test_raw_standard_errors_are_the_delta_method_by_finite_differences(held):
     model = PolynomialModel(basis, theta, *units, covariance=known)
     assert np.allclose(model.stderr(), expected, rtol=1e-7, equal_nan=True)
     assert np.all(np.isnan(PolynomialModel(basis, theta, *units).stderr()))
+
+
+# samples that depend on one another, and weights that are no counts
+
+
+def autoregression(n, rho, rng):
+    """A Gaussian series of variance 1."""
+    x, noise = np.empty(n), rng.standard_normal(n)
+    x[0] = noise[0]
+    for t in range(1, n):
+        x[t] = rho * x[t - 1] + np.sqrt(1 - rho**2) * noise[t]
+    return x
+
+
+@pytest.mark.parametrize("dependence", ["auto", 60])
+def test_the_errors_of_a_series_are_the_spread_over_series(dependence):
+    """x_t² of an autoregression with ρ = 0.8 has 1 + 2Σρ^{2k} = 4.6 times the variance of independent samples."""
+    rng = np.random.default_rng(0)
+    fits = [PseudoLikelihood(2, dependence=dependence).fit(autoregression(4000, 0.8, rng)[:, None]) for _ in range(100)]
+    at = fits[0].model_.basis.terms.index((0, 0))
+    spread = np.std([fit.model_.to_frame()["theta"][at] for fit in fits], ddof=1)
+    claimed = np.mean([fit.model_.stderr()[at] for fit in fits])
+    assert abs(claimed / spread - 1) < 4 / np.sqrt(2 * 99)
+    naive = PseudoLikelihood(2).fit(autoregression(4000, 0.8, rng)[:, None]).model_.stderr()[at]
+    assert claimed > 1.7 * naive
+    assert ("rows apart" in " ".join(fits[0].notes_)) == (dependence == "auto")
+
+
+@pytest.mark.parametrize("estimator", [PseudoLikelihood(**FEW), ISODUS(**FEW, **SCREENING), ScoreMatching(**FEW)])
+def test_groups_of_copies_count_as_one_sample(estimator):
+    X = drawn(TRUTH, 1500)
+    alone = estimator.fit(X).model_.stderr()
+    order = np.random.default_rng(0).permutation(4500)
+    labels = np.array([f"g{k}" for k in range(1500)])
+    grouped = estimator.fit(np.tile(X, (3, 1))[order], groups=np.tile(labels, 3)[order]).model_.stderr()
+    assert np.allclose(grouped, alone, rtol=2e-3)
+    # a series without dependence is what independent samples are
+    series = clone(estimator).set_params(dependence=0).fit(X).model_.stderr()
+    assert np.allclose(series, alone, rtol=1e-3)
+
+
+def test_ratios_of_densities_are_weights_of_their_own_kind():
+    """Samples of N(0, 1.5²), weighted to N(0, 1): the spread of θ = 1/(2v), and no difference by a factor."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(100):
+        x = 1.5 * rng.standard_normal(2000)
+        w = np.exp(-(x**2) / 2 * (1 - 1 / 1.5**2))
+        model = PseudoLikelihood(2, weights="importance").fit(x[:, None], sample_weight=7e-3 * w).model_
+        found.append((model.to_dict()[0, 0], model.stderr()[model.basis.terms.index((0, 0))]))
+    theta, claimed = np.array(found).T
+    assert abs(theta.mean() - 0.5) < 4 * theta.std() / 10
+    assert abs(claimed.mean() / theta.std(ddof=1) - 1) < 4 / np.sqrt(2 * 99)
+    assert model.n_samples == pytest.approx(w.sum() ** 2 / np.square(w).sum())
+    again = PseudoLikelihood(2, weights="importance").fit(x[:, None], sample_weight=w).model_
+    assert np.allclose(again.stderr(), model.stderr(), rtol=1e-9)
+
+
+def test_equal_ratios_are_no_weights():
+    X = drawn(TRUTH, 1500)
+    plain, weighted = (PseudoLikelihood(**FEW, weights=how) for how in ("counts", "importance"))
+    same = weighted.fit(X, sample_weight=np.full(1500, 0.01)).model_
+    assert np.allclose(same.stderr(), plain.fit(X).model_.stderr(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [PseudoLikelihood(**FEW, tol=1e-9), ScoreMatching(**FEW)])
+def test_influence_is_what_a_little_more_weight_does(estimator):
+    X = drawn(TRUTH, 800)
+    fitted = clone(estimator).fit(X)
+    psi = fitted.influence(X)
+    assert psi.shape == (800, len(TERMS))
+    assert np.allclose(psi.mean(axis=0), 0, atol=1e-6 * np.abs(psi).max(axis=0))
+    assert np.allclose(np.sqrt(np.diagonal(psi.T @ psi)) / 800, fitted.model_.stderr("standardized"), rtol=1e-6)
+    units = dict(center=False, scale=False)  # which would move with the weights
+    psi, step = clone(estimator).set_params(**units).fit(X).influence(X), 0.05
+    for t in (0, 17, 300):
+        weight = np.ones(800)
+        thetas = []
+        for change in (step, -step):
+            weight[t] = 1 + change
+            thetas.append(clone(estimator).set_params(**units).fit(X, sample_weight=weight).model_.theta)
+        slope = (thetas[0] - thetas[1]) / (2 * step) * 800
+        assert np.allclose(slope, psi[t], rtol=0.01, atol=0.01 * np.abs(psi[t]).max())
+
+
+def test_influence_is_of_joint_estimates():
+    X = drawn(TRUTH, 800)
+    with pytest.raises(ValueError, match="all variables jointly"):
+        ISODUS(**FEW, **SCREENING).fit(X).influence(X)
+
+
+def test_blocks_of_many_terms_are_those_of_the_whole_covariance(monkeypatch):
+    X = drawn(TRUTH, 1500)
+    options = dict(degree=4, max_order=2, refine=0, nu=0.1)
+    whole = ISODUS(**options).fit(X, sample_weight=np.resize([1, 2], 1500)).model_
+    monkeypatch.setattr(inference, "MOST_PARAMETERS", 5)
+    part = ISODUS(**options).fit(X, sample_weight=np.resize([1, 2], 1500)).model_
+    same = np.array([[set(a) == set(b) for a in whole.basis.terms] for b in whole.basis.terms])
+    assert np.array_equal(part.covariance.toarray() != 0, same)
+    size = whole.stderr("standardized")
+    assert np.allclose((part.covariance.toarray() - whole.covariance)[same] / np.outer(size, size)[same], 0, atol=1e-3)
+    pair = whole.basis.orders == 2
+    assert np.allclose(part.stderr()[pair], whole.stderr()[pair], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "groups", "message"),
+    [
+        (dict(dependence=-1), None, "dependence must be None"),
+        (dict(dependence=600), None, "below half of the 1000"),
+        (dict(dependence=True), None, "dependence must be None"),
+        (dict(dependence="hac"), None, "dependence must be None"),
+        (dict(weights="frequency"), None, "weights must be one of"),
+        ({}, np.zeros(1000), "one group only"),
+        ({}, np.zeros(7), "one group a row"),
+        ({}, np.append(np.nan, np.arange(999.0)), "missing in row 0"),
+        (dict(dependence=3), np.arange(1000), "not both"),
+    ],
+)
+def test_what_says_how_samples_depend_is_checked(options, groups, message):
+    with pytest.raises(ValueError, match=message):
+        PseudoLikelihood(2, **options).fit(drawn(TRUTH, 1000), groups=groups)
+
+
+def test_few_groups_are_questioned():
+    with pytest.warns(UserWarning, match="standard errors from 5 groups"):
+        PseudoLikelihood(2).fit(drawn(TRUTH, 1000), groups=np.arange(1000) % 5)

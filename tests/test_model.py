@@ -81,9 +81,11 @@ def test_a_model_does_not_change(model):
 
 def test_frame_and_words(model):
     frame = model.to_frame()
-    assert list(frame.columns) == ["term", "degree", "order", "theta", "stderr"]
+    sure = ["stderr", "ci_low", "ci_high", "p_value", "q_value"]
+    assert list(frame.columns) == ["term", "degree", "order", "theta", *sure]
     assert frame["theta"].tolist() == list(model.to_dict().values())
-    assert frame["stderr"].isna().all()  # it was not learned
+    assert frame[sure].isna().all(axis=None)  # it was not learned
+    assert model.interactions()["p_value"].isna().all()
     row = frame[frame["term"] == "a^2*b"].iloc[0]
     assert (row["degree"], row["order"]) == (3, 2)
     assert repr(model) == "PolynomialModel: 3 variables (a, b, c), 30 terms up to degree 4"

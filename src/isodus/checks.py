@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 __all__ = ["count", "distinct_names", "finite_rows", "generator", "is_index", "square", "vector", "warn"]
 
@@ -54,8 +55,12 @@ def vector(values: Iterable[float], length: int, name: str) -> np.ndarray:
     return array
 
 
-def square(values: Any, length: int) -> np.ndarray:
+def square(values: Any, length: int) -> np.ndarray | csr_array:
     """A copy of a covariance, of this size, that cannot be written to."""
+    if issparse(values):
+        if values.shape != (length, length):
+            raise ValueError(f"covariance has shape {values.shape}, it should have ({length}, {length})")
+        return csr_array(values, dtype=np.float64, copy=True)
     array = np.array(values, dtype=np.float64)
     if array.shape != (length, length):
         raise ValueError(f"covariance has shape {array.shape}, it should have ({length}, {length})")

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from .basis import MonomialBasis
+from .significance import Covariance, block, check_level, p_values, q_values, stderr, wald, width
 
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["graph", "hyperedges", "summary", "term_name"]
+__all__ = ["graph", "hyperedges", "interaction_table", "summary", "term_name", "term_table"]
 
 Term = tuple[int, ...]
 
@@ -21,6 +23,54 @@ def term_name(term: Term, names: Sequence[str]) -> str:
     """A term in words: (0, 0, 1) is ``x0^2*x1``."""
     powers = {v: term.count(v) for v in sorted(set(term))}
     return "*".join(names[v] + (f"^{power}" if power > 1 else "") for v, power in powers.items())
+
+
+def term_table(
+    basis: MonomialBasis,
+    names: Sequence[str],
+    theta: np.ndarray,
+    covariance: Covariance | None,
+    level: float,
+    correction: str,
+    simultaneous: bool,
+) -> pd.DataFrame:
+    """A row a term, with its interval, p-value and false discovery rate; see `PolynomialModel.to_frame`."""
+    reach = width(covariance, check_level(level), simultaneous)
+    errors = stderr(covariance, len(theta))
+    p, q = p_values(theta, errors), np.empty(len(theta))
+    for family in (basis.orders == 1, basis.orders > 1):
+        q[family] = q_values(p[family], correction)
+    return pd.DataFrame(
+        {
+            "term": [term_name(term, names) for term in basis.terms],
+            "degree": basis.degrees.astype(np.int64),
+            "order": basis.orders,
+            "theta": theta,
+            "stderr": errors,
+            "ci_low": theta - reach * errors,
+            "ci_high": theta + reach * errors,
+            "p_value": p,
+            "q_value": q,
+        }
+    )
+
+
+def interaction_table(
+    basis: MonomialBasis, names: Sequence[str], theta: np.ndarray, covariance: Covariance | None, correction: str
+) -> pd.DataFrame:
+    """A row a set of interacting variables, with Wald's test of its terms; see `PolynomialModel.interactions`."""
+    groups: dict[Term, list[int]] = {}
+    for k in np.flatnonzero(basis.orders > 1).tolist():
+        groups.setdefault(tuple(sorted(set(basis.terms[k]))), []).append(k)
+    rows = []
+    for variables, terms in groups.items():
+        C = np.full((len(terms), len(terms)), np.nan) if covariance is None else block(covariance, np.array(terms))
+        test = wald(theta[terms], C)
+        size = float(np.sqrt(np.sum(np.square(theta[terms]))))
+        rows.append((term_name(variables, names), len(variables), len(terms), size, *test))
+    frame = pd.DataFrame(rows, columns=["variables", "order", "n_terms", "strength", "chi2", "df", "p_value"])
+    frame["q_value"] = q_values(frame["p_value"].to_numpy(float), correction)
+    return frame.sort_values(["p_value", "chi2"], ascending=[True, False], kind="stable", ignore_index=True)
 
 
 def hyperedges(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> dict[tuple[str, ...], float]:

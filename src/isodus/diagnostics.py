@@ -26,6 +26,7 @@ from scipy.optimize import minimize
 from .basis import MonomialBasis
 from .energy import descend, energy, gradient
 from .positivity import Form, is_positive_definite, is_sum_of_squares, linked, pure_powers_prevail, solver_is_here
+from .significance import Covariance, block
 
 __all__ = ["Integrability", "integrability", "stray"]
 
@@ -82,7 +83,7 @@ def integrability(
     theta: np.ndarray,
     names: Sequence[str] | None = None,
     rng: int | np.random.Generator | None = 0,
-    covariance: np.ndarray | None = None,
+    covariance: Covariance | None = None,
 ) -> Integrability:
     """Whether exp(−Σ_k θ_k x^{α_k}) is integrable over R^p; theta: (n_terms,), in the order of the basis.
 
@@ -106,7 +107,7 @@ def integrability(
             direction[variables], exponents[variables] = found.direction, found.exponents
             answer = replace(found, direction=direction, exponents=exponents)
         if found.status == "not integrable":
-            return _weighed(answer, form, None if covariance is None else covariance[np.ix_(there, there)])
+            return _weighed(answer, form, None if covariance is None else block(covariance, there))
     return answer
 
 

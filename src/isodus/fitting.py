@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .arrays import Array, available_memory, namespace, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis, n_monomials
 from .checks import warn
+from .dependence import INDEPENDENT, Dependence
 from .description import term_name
 from .diagnostics import stray
 from .energy import raw_units
@@ -25,7 +26,7 @@ from .optimum import Optimum
 from .samples import ArraySamples, check_variation, generator, standardisation
 from .solvers.newton import Problem, Rung, ladder
 from .suitability import check_suitability
-from .validation import check_samples, check_weight, positive_integer, true_or_false
+from .validation import check_dependence, check_samples, check_weight, positive_integer, true_or_false
 
 __all__ = [
     "Setting",
@@ -57,7 +58,8 @@ class Setting(NamedTuple):
     """Validated samples with their terms and units.
 
     X: (n, p); weight: (n,) or None; n: the sum of the weights; centre, width: a robust location and scale of
-    every variable; location, scale: those of them that are used for y = (x − location)/scale.
+    every variable; location, scale: those of them that are used for y = (x − location)/scale. how: samples depend on
+    one another.
     """
 
     X: Array
@@ -69,10 +71,17 @@ class Setting(NamedTuple):
     width: np.ndarray
     location: np.ndarray
     scale: np.ndarray
+    how: Dependence = INDEPENDENT
 
 
 def prepare(
-    estimator: Any, X: Array, sample_weight: Array | None, *, units: bool = True, penalised: bool = False
+    estimator: Any,
+    X: Array,
+    sample_weight: Array | None,
+    groups: Any = None,
+    *,
+    units: bool = True,
+    penalised: bool = False,
 ) -> Setting:
     """Check samples, weights, terms and sizes of an estimator's fit, and find its units.
 
@@ -84,11 +93,13 @@ def prepare(
         true_or_false(getattr(estimator, name), name)
     effective_n_jobs(estimator.n_jobs)
     X, names = check_samples(estimator, X)
-    weight, n = check_weight(sample_weight, X)
+    how = check_dependence(estimator.dependence, estimator.weights, groups, X.shape[0])
+    weight, n = check_weight(sample_weight, X, how.importance)
     check_suitability(X, weight, names)
     if weight is not None and bool(namespace(X).any(weight == 0)):  # what has no weight is not there
         there = on_device(np.flatnonzero(to_host(weight)), X)
         X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
+        how = how if how.groups is None else how._replace(groups=how.groups[to_host(there)])
     _check_size(estimator, X.shape[1], X.shape[0], penalised)
     basis = estimator.basis or MonomialBasis(
         X.shape[1], estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order
@@ -105,7 +116,7 @@ def prepare(
         centre, width = standardisation(X, weight, names, rng=np.random.default_rng(0))
     location = centre if estimator.center and basis.closed_under_translation else np.zeros(p)
     scale = width if estimator.scale else np.ones(p)
-    return Setting(X, weight, n, names, basis, centre, width, location, scale)
+    return Setting(X, weight, n, names, basis, centre, width, location, scale, how)
 
 
 @contextmanager

@@ -1,4 +1,9 @@
-"""Uncertainty without a likelihood: the sandwich A⁻¹ B A⁻¹ / n, A the mean curvature, B the slopes' covariance."""
+"""Uncertainty without a likelihood: the sandwich A⁻¹ B A⁻¹ / n, A the mean curvature, B the slopes' covariance.
+
+The influence of sample t on θ is ψ_t = −A⁻¹ s_t, s_t the slope of its loss: θ − θ_true ≈ ⟨ψ⟩. With weights w, B is
+Σ w s sᵀ / Σ w where they count repetitions, Σ w² s sᵀ / Σ w where they are ratios of densities, and what
+`dependence` makes of the sums where samples depend on one another.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +11,72 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from .arrays import Array, namespace, on_device, to_host
+from .basis import MonomialBasis
+from .consensus import places
+from .dependence import INDEPENDENT, Dependence, Grouped, Series, automatic_lags, of_groups, of_series
 from .energy import local_parameters
 from .objective import Objective
 from .solvers.newton import inverse
 
-__all__ = ["MOST_PARAMETERS", "joint_sandwich", "node_sandwich", "node_variances", "slope_covariance"]
+__all__ = [
+    "MOST_PARAMETERS",
+    "influence",
+    "joint_sandwich",
+    "lags_of",
+    "node_blocks",
+    "node_sandwich",
+    "node_variances",
+    "slope_covariance",
+]
 
 MOST_PARAMETERS = 4000  # beyond which a covariance of all of them is not formed
+_BLOCK = 1 << 23  # numbers in a block of influences
 
 
 def joint_sandwich(
-    objective: Objective, theta: np.ndarray, hessian: np.ndarray, n: float, free: np.ndarray
+    objective: Objective,
+    theta: np.ndarray,
+    hessian: np.ndarray,
+    n: float,
+    free: np.ndarray,
+    how: Dependence = INDEPENDENT,
 ) -> np.ndarray:
     """Covariance of one θ that minimises the sum of the objectives of all nodes; NaN where it is singular.
 
-    free: (M,), which parameters were estimated; the others, held at a bound, have NaN.
+    free: (M,), which parameters were estimated; the others, held at a bound, have NaN. how: where samples depend on
+    one another the objective must be that of all of them, in their order.
     """
     at = np.ix_(free, free)
     covariance = np.full((len(theta), len(theta)), np.nan)
-    covariance[at] = _sandwich(_inverse(hessian[at]), slope_covariance(objective, theta)[at], n)
+    covariance[at] = _sandwich(_inverse(hessian[at]), slope_covariance(objective, theta, how)[at], n)
     return covariance
 
 
-def slope_covariance(objective: Objective, theta: np.ndarray) -> np.ndarray:
+def slope_covariance(objective: Objective, theta: np.ndarray, how: Dependence = INDEPENDENT) -> np.ndarray:
     """B, (M, M): the covariance over samples of the slope of the sum of all nodes' losses by one θ."""
-    basis = objective.basis
+    return _slope_covariance(objective, *_jointly(objective.basis, theta), how)
+
+
+def influence(objective: Objective, theta: np.ndarray, hessian: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """ψ, (n, M): how each sample moves one θ that minimises the sum of the objectives; zero for what was held."""
+
+    def keep(S: Array, X: Array, count: Array | None) -> list[np.ndarray]:
+        return [to_host(S[1:, :])]
+
+    parts = objective.over_slopes(*_jointly(objective.basis, theta), keep)
+    psi = np.zeros((objective.samples.n_rows, len(theta)))
+    psi[:, free] = -np.concatenate(parts, axis=1)[free].T @ _inverse(hessian[np.ix_(free, free)])
+    return psi
+
+
+def _jointly(
+    basis: MonomialBasis, theta: np.ndarray
+) -> tuple[Sequence[int], list[np.ndarray], list[float], list[np.ndarray]]:
     nodes = range(basis.n_variables)
-    terms = [basis.local(i).terms for i in nodes]
-    mean, second = objective.slopes(nodes, local_parameters(basis, theta, nodes), [0.0] * len(terms), terms)
-    return second - np.outer(mean, mean)
+    return nodes, local_parameters(basis, theta, nodes), [0.0] * len(nodes), [basis.local(i).terms for i in nodes]
 
 
 def node_sandwich(
@@ -45,6 +86,7 @@ def node_sandwich(
     hessians: Sequence[np.ndarray],
     free: Sequence[np.ndarray],
     n: float,
+    how: Dependence = INDEPENDENT,
 ) -> np.ndarray | None:
     """Covariance of the local parameters of all nodes, one after the other, (L, L); NaN where there is none.
 
@@ -55,20 +97,117 @@ def node_sandwich(
     if ends[-1] > MOST_PARAMETERS:
         return None
     rows = [np.arange(a, b) for a, b in pairwise(ends.tolist())]
-    mean, second = objective.slopes(nodes, thetas, values, rows)
+    B = _slope_covariance(objective, nodes, thetas, values, rows, how)
     inverses = np.zeros((ends[-1], ends[-1]))
     for at, hessian, estimated in zip(rows, hessians, free, strict=True):
         inverses[at[~estimated], at[~estimated]] = np.nan
         inverses[np.ix_(at[estimated], at[estimated])] = _inverse(hessian[np.ix_(estimated, estimated)])
-    return _sandwich(inverses, second - np.outer(mean, mean), n)
+    return _sandwich(inverses, B, n)
+
+
+def node_blocks(
+    objective: Objective,
+    thetas: Sequence[np.ndarray],
+    values: Sequence[float],
+    hessians: Sequence[np.ndarray],
+    free: Sequence[np.ndarray],
+    share: np.ndarray,
+    n: float,
+    how: Dependence = INDEPENDENT,
+) -> csr_array:
+    """Covariance among terms with the same variables of Θ, (M,), made from local parameters v with ∂Θ/∂v = share.
+
+    For more parameters than `node_sandwich` takes: influences are formed block by block of the samples, and of their
+    products only those that are asked for.
+    """
+    basis = objective.basis
+    nodes, ends = range(basis.n_variables), np.cumsum([0, *map(len, thetas)])
+    local = [np.arange(a, b) for a, b in pairwise(ends.tolist())]
+    inverses = [np.zeros_like(hessian) for hessian in hessians]
+    held = np.zeros(len(basis), bool)
+    for i, (hessian, estimated) in enumerate(zip(hessians, free, strict=True)):
+        inverses[i][np.ix_(estimated, estimated)] = _inverse(hessian[np.ix_(estimated, estimated)])
+        held[basis.local(i).terms] |= ~estimated & (share[local[i]] != 0)
+    rows, columns = _same_variables(basis)
+    terms, width = places(basis), len(basis)
+
+    def fold(S: Array, X: Array, count: Array | None) -> np.ndarray:
+        P = np.zeros((width, S.shape[1]))
+        for i in nodes:
+            psi = inverses[i] @ to_host(S[1 + int(ends[i]) : 1 + int(ends[i + 1]), :])
+            P[terms[local[i]]] += share[local[i], None] * psi  # a node has a term once
+        weight = 1.0 if count is None else to_host(count)
+        P *= weight if how.importance else np.sqrt(weight)
+        return np.einsum("kb,kb->k", P[rows], P[columns])
+
+    total = objective.over_slopes(nodes, thetas, values, local, fold, max(_BLOCK // (width + int(ends[-1])), 16))
+    weight = objective.samples.weight
+    size = objective.samples.n_rows if weight is None else float(to_host(weight).sum())
+    known = np.where(held[rows] | held[columns], np.nan, total / size / n)
+    return csr_array((known, (rows, columns)), shape=(width, width))
+
+
+def _same_variables(basis: MonomialBasis) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of terms that have the same variables, rows and columns of a symmetric pattern."""
+    groups: dict[frozenset[int], list[int]] = {}
+    for k, term in enumerate(basis.terms):
+        groups.setdefault(frozenset(term), []).append(k)
+    pairs = [(np.repeat(g, len(g)), np.tile(g, len(g))) for g in groups.values()]
+    return np.concatenate([a for a, _ in pairs]), np.concatenate([b for _, b in pairs])
 
 
 def node_variances(
     objective: Objective, i: int, theta: np.ndarray, value: float, hessian: np.ndarray, n: float
 ) -> np.ndarray:
     """The diagonal of the covariance of one node's local parameters; NaN where it is singular."""
-    mean, second = objective.slopes([i], [theta], [value], [np.arange(len(theta))])
-    return np.diagonal(_sandwich(_inverse(hessian), second - np.outer(mean, mean), n))
+    B = _slope_covariance(objective, [i], [theta], [value], [np.arange(len(theta))], INDEPENDENT)
+    return np.diagonal(_sandwich(_inverse(hessian), B, n))
+
+
+def _slope_covariance(
+    objective: Objective,
+    nodes: Sequence[int],
+    thetas: Sequence[np.ndarray],
+    values: Sequence[float],
+    rows: Sequence[np.ndarray],
+    how: Dependence,
+) -> np.ndarray:
+    """B of slopes that stand in `rows`; where samples are independent, about their mean."""
+    if how.groups is not None:
+        order = np.argsort(how.groups, kind="stable")
+        number = on_device(how.groups[order, None].astype(np.float64), objective.samples.X)
+        objective = Objective(objective.basis, objective.loss, objective.samples.take(order).beside(number))
+    if not how.between_rows and not how.importance:
+        mean, second = objective.slopes(nodes, thetas, values, rows)
+        return second - np.outer(mean, mean)
+
+    def fold(S: Array, X: Array, count: Array | None) -> Series | Grouped:
+        S = S[1:, :] if count is None else S[1:, :] * count
+        if how.groups is not None:
+            return of_groups(S, to_host(X[-1, :]))
+        return of_series(S, how.lags or 0)
+
+    total = objective.over_slopes(nodes, thetas, values, rows, fold).total()
+    weight = objective.samples.weight
+    size = objective.samples.n_rows if weight is None else float(to_host(weight).sum())
+    if how.groups is not None:
+        many = len(np.unique(how.groups))
+        total = total * (many / (many - 1))
+    return total / size
+
+
+def lags_of(objective: Objective, thetas: Sequence[np.ndarray], values: Sequence[float]) -> int:
+    """How many lags the slopes of all nodes' local parameters ask for, as `automatic_lags` tells."""
+    nodes = range(objective.basis.n_variables)
+    rows = [np.arange(a, b) for a, b in pairwise(np.cumsum([0, *map(len, thetas)]).tolist())]
+
+    def fold(S: Array, X: Array, count: Array | None) -> np.ndarray:
+        xp = namespace(S)
+        s = S[1:, :] if count is None else S[1:, :] * count
+        return np.stack([to_host(xp.vecdot(s, s)), to_host(xp.vecdot(s[:, 1:], s[:, :-1]))])
+
+    variance, next_to = objective.over_slopes(nodes, thetas, values, rows, fold)
+    return automatic_lags(variance, next_to, objective.samples.n_rows)
 
 
 def _inverse(hessian: np.ndarray) -> np.ndarray:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
-from scipy.special import ndtr
 
 from .checks import distinct_names, is_index
 from .model import PolynomialModel
+from .significance import p_values
 
 if TYPE_CHECKING:
     import networkx
@@ -375,6 +375,5 @@ def _doubtful(model: PolynomialModel, limit: float) -> tuple[np.ndarray, str]:
         more = ", …" if len(without) > 8 else ""
         raise ValueError(f"no standard error, so no p-value, of {terms}{more}; use value, or leave these terms out")
     weak = np.zeros(len(model.theta), dtype=bool)
-    with np.errstate(divide="ignore"):
-        weak[asked] = 2 * ndtr(-np.abs(model.theta[asked]) / stderr[asked]) > limit
+    weak[asked] = p_values(model.theta[asked], stderr[asked]) > limit
     return weak, f"p-values above {limit:g}"

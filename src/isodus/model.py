@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from array_api_compat import is_array_api_obj
 
-from . import description, diagnostics, model_file, sampling, univariate
+from . import description, diagnostics, model_file, sampling, significance, univariate
 from . import energy as _energy
 from .arrays import Array, namespace, on_device, one_blas_thread, to_host, transposed
 from .basis import MonomialBasis
@@ -22,6 +21,7 @@ from .checks import count, distinct_names, finite_rows, generator, is_index, squ
 from .conditional import Conditional
 from .diagnostics import Integrability
 from .progress import Progress
+from .samples import floating_rows
 from .sampling import given
 from .sampling.gaussian import precision_matrix
 
@@ -58,8 +58,9 @@ class PolynomialModel:
         How many samples (the sum of the weights) it was learned from.
     settings : mapping, optional
         How it was learned: plain values only, they go into the file.
-    covariance : array of shape (n_terms, n_terms), optional
-        Covariance of the errors of theta; NaN for parameters that were not estimated, but held.
+    covariance : array or sparse array of shape (n_terms, n_terms), optional
+        Covariance of the errors of theta; NaN for parameters that were not estimated, but held. A sparse one holds what
+        is known of it: beyond 4,000 terms, the blocks of terms with the same variables.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class PolynomialModel:
     names: tuple[str, ...] = None  # type: ignore[assignment]
     n_samples: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    covariance: np.ndarray | None = None
+    covariance: significance.Covariance | None = None
 
     def __post_init__(self) -> None:
         p = self.basis.n_variables
@@ -134,33 +135,42 @@ class PolynomialModel:
         """θ by index tuple: in the units of X ("raw"), or in y = (x − location)/scale ("standardized")."""
         return dict(zip(self.basis.terms, self._parameters(units).tolist(), strict=True))
 
-    def to_frame(self, units: Units = "raw") -> pd.DataFrame:
-        """A row a term: its name, degree, order (number of variables), θ and its standard error.
+    def to_frame(
+        self,
+        units: Units = "raw",
+        *,
+        level: float = 0.95,
+        correction: Literal["bh", "by"] = "bh",
+        simultaneous: bool = False,
+    ) -> pd.DataFrame:
+        """A row a term: its name, degree, order (number of variables), θ, and how sure it is.
 
-        The standard error is missing (NaN) for models that were not learned and for parameters that were held.
+        stderr: standard error; ci_low, ci_high: an interval at `level`; p_value: of θ = 0, two-sided; q_value: the
+        false discovery rate at which the term counts as found, by Benjamini and Hochberg ("bh") or Benjamini and
+        Yekutieli ("by"), among the interactions, and for terms of one variable among those. With `simultaneous` all
+        intervals hold at once with that probability. All are missing (NaN) for models that were not learned and for
+        parameters that were held. In the units of X a term of low degree is zero or not depending on where zero is;
+        interactions of the highest order are not touched by that.
         """
-        return pd.DataFrame(
-            {
-                "term": [self.term_name(term) for term in self.basis.terms],
-                "degree": self.basis.degrees.astype(np.int64),
-                "order": self.basis.orders,
-                "theta": self._parameters(units),
-                "stderr": self.stderr(units),
-            }
-        )
+        theta, covariance = self._parameters(units), self._covariance(units)
+        return description.term_table(self.basis, self.names, theta, covariance, level, correction, simultaneous)
+
+    def interactions(self, *, correction: Literal["bh", "by"] = "bh") -> pd.DataFrame:
+        """A row a set of interacting variables: its terms tested at once, all in standardised variables.
+
+        strength: as in `hyperedges`; chi2, df, p_value: Wald's test that all of its terms are zero; q_value: as in
+        `to_frame`, among these rows. Sorted by p-value.
+        """
+        return description.interaction_table(self.basis, self.names, self.theta, self.covariance, correction)
 
     def stderr(self, units: Units = "raw") -> np.ndarray:
         """Standard error of every θ, in the order of the basis; NaN where there is none."""
-        theta = self._parameters(units)
-        if self.covariance is None:
-            return np.full(len(theta), np.nan)
-        variance = np.diagonal(self.covariance)
-        if units == "raw":
-            held = np.isnan(variance)
-            C = np.where(held[:, None] | held, 0.0, self.covariance)
-            T = _energy.raw_matrix(self.basis, self.location, self.scale)
-            variance = np.where(held, np.nan, T.multiply(T @ C).sum(axis=1))
-        return np.sqrt(variance)
+        return significance.stderr(self._covariance(units), len(self.theta))
+
+    def _covariance(self, units: Units) -> significance.Covariance | None:
+        if units == "standardized" or self.covariance is None:
+            return self.covariance
+        return significance.in_other_units(self.covariance, _energy.raw_matrix(self.basis, self.location, self.scale))
 
     def precision(self) -> np.ndarray:
         """The precision matrix of a model of degree 2; θ_(i,i) multiplies x_i², so its diagonal is 2θ_(i,i)."""
@@ -313,7 +323,7 @@ class PolynomialModel:
         with Progress(progress) as bar, one_blas_thread():
             found = given.fill(self.basis, self.theta, self.names, Y.T.copy(), many, generator(rng), bar)
         given.warn(found, self.names)
-        there = self._samples(X)
+        there = floating_rows(X, self.names)
         Z = np.where(np.isnan(there), found.values.swapaxes(1, 2) * self.scale + self.location, there)
         if n_draws is None and isinstance(X, pd.DataFrame):
             return pd.DataFrame(Z[0], X.index, self.names)
@@ -330,7 +340,7 @@ class PolynomialModel:
             i = self.names.index(i)
         i = range(self.basis.n_variables)[i]
         others = tuple(name for k, name in enumerate(self.names) if k != i)
-        rows = np.array(self._samples(X), dtype=np.float64)
+        rows = np.array(floating_rows(X, self.names), dtype=np.float64)
         if rows.ndim == 2 and rows.shape[1] == len(self.names):
             rows[:, i] = self.location[i]
         finite_rows(rows, self.names, "X")
@@ -396,29 +406,13 @@ class PolynomialModel:
 
     def _standardised(self, X: Any, name: str, missing: bool = False) -> np.ndarray:
         """X, checked, as (n, p) in y on the host; missing: whether NaN is allowed."""
-        rows = to_host(self._samples(X)).astype(np.float64, copy=False)
+        rows = to_host(floating_rows(X, self.names)).astype(np.float64, copy=False)
         finite_rows(rows, self.names, name, missing)
         return (rows - self.location) / self.scale
 
-    def _samples(self, X: Any) -> Array:
-        """X as a floating array with a column a variable; the columns of a frame by name."""
-        if isinstance(X, pd.DataFrame) and self.names != tuple(map(str, X.columns)):
-            columns = dict(zip(map(str, X.columns), X.columns, strict=True))
-            missing = [name for name in self.names if name not in columns]
-            if missing and any(isinstance(column, str) for column in X.columns):
-                raise ValueError(f"X has no column {', '.join(missing[:8])}; the model has {', '.join(self.names[:8])}")
-            X = X if missing else X[[columns[name] for name in self.names]]
-        if is_array_api_obj(X) and not isinstance(X, np.ndarray):
-            xp = namespace(X)
-            return X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float64)
-        array = np.asarray(X)
-        if array.dtype.kind == "c":
-            raise ValueError("X is complex; a model has real variables")
-        return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
-
     def _by_block(self, X: Array, function: Any) -> Array:
         """function of standardised variables (p, b), returning (k, b), for all rows of X, as (n, k)."""
-        X = self._samples(X)
+        X = floating_rows(X, self.names)
         if X.ndim != 2 or X.shape[1] != self.basis.n_variables:
             raise ValueError(
                 f"X has shape {tuple(X.shape)}, the model has {self.basis.n_variables} variables: "

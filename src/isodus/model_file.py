@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse, tril
 
 from . import io
 from ._version import __version__
 from .basis import MonomialBasis
+from .significance import Covariance
 
 __all__ = ["FIELDS", "read", "write"]
 
@@ -65,20 +67,35 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         packed = content.get("covariance")
         own = {"basis": basis, "covariance": None if packed is None else _unpacked(packed, len(basis))}
         return {name: own[name] if name in own else content[name] for name in FIELDS}
-    except (TypeError, ValueError, zlib.error) as error:
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
 
 
-def _packed(matrix: np.ndarray) -> str:
-    """The lower triangle of a symmetric matrix: little-endian doubles, row by row, compressed, in base 64."""
-    triangle = matrix[np.tril_indices(len(matrix))].astype("<f8")
-    return base64.b64encode(zlib.compress(triangle.tobytes(), 1)).decode("ascii")
+def _packed(covariance: Covariance) -> str | dict[str, str]:
+    """The lower triangle of a symmetric matrix, row by row; of a sparse one what it holds of that, with its places."""
+    if not issparse(covariance):
+        return _text(covariance[np.tril_indices(covariance.shape[0])], "<f8")
+    lower = tril(covariance).tocoo()
+    return {"rows": _text(lower.row, "<i8"), "columns": _text(lower.col, "<i8"), "values": _text(lower.data, "<f8")}
 
 
-def _unpacked(text: Any, length: int) -> np.ndarray:
-    triangle = np.frombuffer(zlib.decompress(base64.b64decode(text, validate=True)), "<f8")
+def _unpacked(packed: Any, length: int) -> Covariance:
+    if isinstance(packed, dict):
+        rows, columns = (_numbers(packed[name], "<i8") for name in ("rows", "columns"))
+        lower = csr_array((_numbers(packed["values"], "<f8"), (rows, columns)), shape=(length, length))
+        return csr_array(lower + tril(lower, -1).T)
+    triangle = _numbers(packed, "<f8")
     if triangle.size != length * (length + 1) // 2:
         raise ValueError(f"its covariance has {triangle.size} values for {length} terms")
     matrix = np.zeros((length, length))
     matrix[np.tril_indices(length)] = triangle
     return np.tril(matrix, -1).T + matrix
+
+
+def _text(values: np.ndarray, kind: str) -> str:
+    """Numbers, little-endian, compressed, in base 64."""
+    return base64.b64encode(zlib.compress(values.astype(kind).tobytes(), 1)).decode("ascii")
+
+
+def _numbers(text: Any, kind: str) -> np.ndarray:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text, validate=True)), kind)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -147,18 +148,35 @@ class Objective:
     def slopes(
         self, nodes: Sequence[int], thetas: Sequence[np.ndarray], values: Sequence[float], rows: Sequence[np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and second moment over samples of the slopes ∂ℓ/∂θ, those of all nodes in one vector.
+        """Mean and second moment over samples of the slopes ∂ℓ/∂θ, those of all nodes in one vector."""
+        total = to_host(self.over_slopes(nodes, thetas, values, rows, _second_moments))
+        return total[1:, 0] / total[0, 0], total[1:, 1:] / total[0, 0]
+
+    def over_slopes(
+        self,
+        nodes: Sequence[int],
+        thetas: Sequence[np.ndarray],
+        values: Sequence[float],
+        rows: Sequence[np.ndarray],
+        fold: Callable[[Array, Array, Array | None], Any],
+        most: int | None = None,
+    ) -> Any:
+        """Σ over blocks of fold(S, X, count), S: (1 + M, b), a row of ones and under it the slopes ∂ℓ/∂θ.
 
         values: the objectives there, by whose averages the slopes are divided where the loss has weights
         ("log" and "plain"). rows: where in the vector the terms of each node stand; what stands in one place is added.
+        most: rows of a block, if there are to be fewer.
         """
         locals_ = [self.basis.local(i) for i in nodes]
         C = scatter(self.basis, nodes, thetas, self.samples.like())
         plans = [self._plan(i, local) for i, local in zip(nodes, locals_, strict=True)]
         logs = None if self.loss.link == "mean" else np.asarray(values)
-        block = partial(_block_slopes, self._pointwise(nodes, C, False), plans, logs, rows)
-        total = to_host(self.samples.sum(block, self.block_rows(locals_)))
-        return total[1:, 0] / total[0, 0], total[1:, 1:] / total[0, 0]
+        seen = self._pointwise(nodes, C, False)
+
+        def block(X: Array, count: Array | None) -> Any:
+            return fold(_slopes(seen, plans, logs, rows, X), X, count)
+
+        return self.samples.sum(block, min(self.block_rows(locals_), most or self.samples.n_rows))
 
     def _pointwise(self, nodes: Sequence[int], C: Coefficients, hessian: bool) -> Seen:
         """From a block to its cofactors and the loss of `nodes` there."""
@@ -221,15 +239,10 @@ def _block_sums(seen: Seen, plans: Sequence[Plan] | None, m: int, X: Array, coun
     return Sums(xp.astype(shift, xp.float64), n, *(xp.astype(part, xp.float64, copy=False) for part in sums))
 
 
-def _block_slopes(
-    seen: Seen,
-    plans: Sequence[Plan],
-    logs: np.ndarray | None,
-    places: Sequence[np.ndarray],
-    X: Array,
-    count: Array | None,
+def _slopes(
+    seen: Seen, plans: Sequence[Plan], logs: np.ndarray | None, places: Sequence[np.ndarray], X: Array
 ) -> Array:
-    """(1; S)(1; S)ᵀ summed over a block, S the slopes of all nodes in their places."""
+    """S: a row of ones, and under it the slopes of all nodes in their places."""
     xp = namespace(X)
     H, (shift, _, factors, rest) = seen(X)
     slope = _slope(factors, rest)
@@ -242,9 +255,14 @@ def _block_slopes(
         for here, l, cofactors in plan:
             to = 1 + place[here.start - 1 : here.stop - 1]
             add_to_rows(S, as_index(to), rows(H, cofactors) * slope[l, j, :])
+    return S
+
+
+def _second_moments(S: Array, X: Array, count: Array | None) -> Array:
+    """(1; s)(1; s)ᵀ summed over a block."""
     if count is not None:
-        S *= xp.sqrt(count)
-    return S @ xp.matrix_transpose(S)
+        S *= namespace(S).sqrt(count)
+    return S @ namespace(S).matrix_transpose(S)
 
 
 def _block_squares(seen: Seen, logs: np.ndarray | None, m: int, X: Array, count: Array | None) -> Array:

@@ -13,11 +13,13 @@ from operator import add
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from array_api_compat import is_array_api_obj
 from sklearn.utils import check_random_state
 
 from .arrays import Array, namespace, on_device, to_host, transposed
 
-__all__ = ["ArraySamples", "check_variation", "generator", "part_of", "standardisation"]
+__all__ = ["ArraySamples", "check_variation", "floating_rows", "generator", "part_of", "standardisation"]
 
 _ROWS_FOR_UNITS = 1 << 17
 _ROWS_FARTHER, _FARTHER = 2000, (1.25, 1.5, 2.0)
@@ -193,3 +195,20 @@ def _quantiles(x: np.ndarray, count: np.ndarray | None) -> np.ndarray:
     order = np.argsort(x, kind="stable")
     cumulative = np.cumsum(count[order])
     return x[order[np.searchsorted(cumulative, parts * cumulative[-1] * (1 - 1e-12))]]
+
+
+def floating_rows(X: Any, names: Sequence[str]) -> Array:
+    """X as a floating array with a column a variable; the columns of a frame by name."""
+    if isinstance(X, pd.DataFrame) and tuple(names) != tuple(map(str, X.columns)):
+        columns = dict(zip(map(str, X.columns), X.columns, strict=True))
+        missing = [name for name in names if name not in columns]
+        if missing and any(isinstance(column, str) for column in X.columns):
+            raise ValueError(f"X has no column {', '.join(missing[:8])}; the model has {', '.join(names[:8])}")
+        X = X if missing else X[[columns[name] for name in names]]
+    if is_array_api_obj(X) and not isinstance(X, np.ndarray):
+        xp = namespace(X)
+        return X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float64)
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise ValueError("X is complex; a model has real variables")
+    return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)

@@ -14,8 +14,10 @@ from sklearn.utils.validation import validate_data
 
 from .arrays import Array, namespace, to_host
 from .checks import warn
+from .dependence import Dependence
 
 __all__ = [
+    "check_dependence",
     "check_samples",
     "check_weight",
     "one_of",
@@ -24,6 +26,8 @@ __all__ = [
     "positive_number",
     "true_or_false",
 ]
+
+_FEW_GROUPS = 30
 
 
 def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple[Array, list[str]]:
@@ -95,8 +99,11 @@ def _check_finite(X: Array, names: Sequence[str]) -> None:
     raise ValueError(f"Input contains NaN or infinity: {where}{more}. Drop those rows or fill in the values")
 
 
-def check_weight(weight: Any, X: Array) -> tuple[Array | None, float]:
-    """Repetition counts as an array beside X, or None, and their sum."""
+def check_weight(weight: Any, X: Array, importance: bool = False) -> tuple[Array | None, float]:
+    """Weights as an array beside X, or None, and their sum.
+
+    They count repetitions; ratios of densities, `importance`, are made to sum to (Σw)²/Σw², what they are worth.
+    """
     n = X.shape[0]
     if weight is None:
         return None, float(n)
@@ -112,14 +119,47 @@ def check_weight(weight: Any, X: Array) -> tuple[Array | None, float]:
         raise ValueError("sample_weight is zero everywhere: no sample is left")
     if np.count_nonzero(host) < 2:
         raise ValueError("sample_weight leaves n_samples = 1; at least 2 are needed")
-    if total < 0.5 * np.count_nonzero(host):
+    if importance:
+        host = host * (total / float(np.square(host).sum()))
+        total = float(host.sum())
+    elif total < 0.5 * np.count_nonzero(host):
         warn(
             f"sample_weight sums to {total:.4g} for {n} rows. Weights count repetitions, so this says that there are "
-            f"only {total:.4g} samples; if they are relative weights, multiply them to sum to the number of samples",
+            f'only {total:.4g} samples; if they are relative weights, say weights="importance"',
         )
     if isinstance(X, np.ndarray):
         return host, total
     return namespace(X).asarray(host, dtype=X.dtype, device=array_api_compat.device(X)), total
+
+
+def check_dependence(lags: Any, weights: Any, groups: Any, n: int) -> Dependence:
+    """How rows depend on one another, from what an estimator was told."""
+    one_of(weights, ("counts", "importance"), "weights")
+    importance = weights == "importance"
+    if groups is None:
+        if lags is None:
+            return Dependence(importance=importance)
+        if isinstance(lags, str) and lags == "auto":
+            return Dependence(-1, importance=importance)
+        if isinstance(lags, bool) or not isinstance(lags, Integral) or not 0 <= int(lags) < n / 2:
+            raise ValueError(f'dependence must be None, "auto" or a number of rows below half of the {n}, not {lags!r}')
+        return Dependence(int(lags), importance=importance)
+    if lags is not None:
+        raise ValueError("rows are a series (dependence) or come in groups, not both: leave one out")
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        raise ValueError(f"groups has shape {labels.shape}, X has {n} rows: it must have one group a row")
+    if pd.isna(labels).any():
+        raise ValueError(f"groups is missing in row {int(np.argmax(pd.isna(labels)))}: every row needs one")
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError("groups has one group only: nothing tells how much groups differ. Leave it out")
+    if len(names) < _FEW_GROUPS:
+        warn(
+            f"standard errors from {len(names)} groups are themselves uncertain, and too small on average; "
+            f"{_FEW_GROUPS} groups or more are wanted",
+        )
+    return Dependence(groups=codes.reshape(n), importance=importance)
 
 
 def positive_number(value: Any, name: str) -> float:

@@ -117,6 +117,14 @@ class ISODUS(PenalizedEstimator):
         far as the objective tells; `notes_` says how far that was in standard errors, and a warning where it was far.
         Without refinement the highest pure power of each variable is kept positive too. The standard errors stay those
         of the estimate. "warn": what was learned is kept, and a warning says if it is no density.
+    dependence : int, "auto" or None, default=None
+        Whether rows are a series in the order of time, as of a simulation or of measurements, and how many rows apart
+        they still depend on one another: standard errors then allow for it (Newey and West). "auto" lets the slopes of
+        the objective tell; `notes_` says how many it were. Estimates are the same. For rows in groups give `fit` the
+        groups.
+    weights : {"counts", "importance"}, default="counts"
+        What `sample_weight` means: how often each row was seen, or ratios of densities, of which only the proportions
+        count; they leave as much as (Σw)²/Σw² samples.
     center, scale : bool, default=True
         Work in y = (x − location)/scale, with the middle and the length / 3.92 of the central 95 % range.
         Parameters are returned in the units of X either way. A basis that is not closed under translation (no
@@ -198,6 +206,8 @@ class ISODUS(PenalizedEstimator):
         debias: bool | str = "auto",
         consensus: str = "mean",
         integrable: str = "enforce",
+        dependence: int | str | None = None,
+        weights: str = "counts",
         center: bool = True,
         scale: bool = True,
         tol: float = 1e-8,
@@ -226,6 +236,8 @@ class ISODUS(PenalizedEstimator):
         self.debias = debias
         self.consensus = consensus
         self.integrable = integrable
+        self.dependence = dependence
+        self.weights = weights
         self.center = center
         self.scale = scale
         self.tol = tol
@@ -233,7 +245,7 @@ class ISODUS(PenalizedEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Array, y: None = None, sample_weight: Array | None = None) -> ISODUS:
+    def fit(self, X: Array, y: None = None, sample_weight: Array | None = None, groups: Any = None) -> ISODUS:
         """Learn the model behind the rows of X.
 
         Parameters
@@ -242,7 +254,10 @@ class ISODUS(PenalizedEstimator):
             Samples.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
-            Repetition counts: a weight of 2 is the sample twice.
+            Repetition counts: a weight of 2 is the sample twice; or what `weights` says.
+        groups : array of shape (n_samples,), optional
+            A label a row: rows of one group depend on one another, and standard errors allow for it. Labels may be
+            numbers or words, in any order; thirty groups or more are wanted.
 
         Returns
         -------
@@ -263,7 +278,7 @@ class ISODUS(PenalizedEstimator):
                 'with l1, what tilts the density is the solution at a stronger penalty: leave pilot="auto"'
             )
         units = auto or steps > 0 or self.integrable == "enforce" or self._has_penalty
-        setting = prepare(self, X, sample_weight, units=units, penalised=self._has_penalty)
+        setting = prepare(self, X, sample_weight, groups, units=units, penalised=self._has_penalty)
         delta = per_variable(self.delta, setting.names, "delta")
         with sources(setting, self.n_jobs) as samples:
             if self._has_penalty:
@@ -307,7 +322,7 @@ class ISODUS(PenalizedEstimator):
         task = Task(loss, partial(self._pilot, setting, delta), tol, steps, self.max_iter, self.random_state)
         found = optimum(basis, setting.scale / setting.width, samples, pilot, task)
         self.pilot_, self.nu_ = found.pilot, self._nu(setting, delta)
-        return self._learn_jointly(setting, found, whole)
+        return self._learn_jointly(setting, samples, found, whole)
 
     def _steps(self) -> int:
         """How many refinements there may be."""

@@ -188,6 +188,7 @@ class PenalizedEstimator(PolynomialEstimator):
             self._say(said)
             self._warn_of_poor_prediction(samples)
             return self
+        self._joint_loss = None
         sparse = np.zeros(len(whole.basis))
         sparse[whole.basis.positions(whole.basis.padded(basis.factors[kept]))] = theta[kept]
         self._keep(whole, sparse, None, said, lambda: _nearest(whole, sparse, samples))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,15 +15,18 @@ from .. import consensus as _consensus
 from ..arrays import Array, namespace, one_blas_thread, to_host
 from ..basis import MonomialBasis
 from ..checks import warn
+from ..dependence import Dependence
+from ..energy import local_parameters
 from ..enforcement import enforce
 from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note, stray_note
-from ..inference import joint_sandwich, node_sandwich
+from ..inference import influence, joint_sandwich, lags_of, node_blocks, node_sandwich
 from ..losses import Loss
 from ..model import PolynomialModel
 from ..objective import Evaluation, Objective
 from ..optimum import Optimum
-from ..refinement import add_nodes
+from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
+from ..significance import Covariance
 from ..solvers.newton import Problem
 from ..validation import check_samples, check_weight
 
@@ -38,6 +42,8 @@ class PolynomialEstimator(BaseEstimator):
 
     consensus: str
     integrable: str
+    weights: str
+    _joint_loss: Loss | None
 
     def _learn(
         self,
@@ -49,7 +55,7 @@ class PolynomialEstimator(BaseEstimator):
         whole: Setting | None = None,
     ) -> Self:
         """Judge the node problems, make their estimates one, and keep the model; whole: with more terms, then zero."""
-        large = whole or setting
+        large, self._joint_loss = whole or setting, None
         basis = setting.basis
         status, effective = judge(setting, problems, nu)
         trusted = [word in ("converged", "weights concentrated") for word in status]
@@ -57,12 +63,13 @@ class PolynomialEstimator(BaseEstimator):
         values = [np.inf if problem.evaluation is None else problem.evaluation.value for problem in problems]
         unknown = [np.full((len(theta), len(theta)), np.nan) for theta in thetas]
         metrics = [none if p.metric is None else p.metric for p, none in zip(problems, unknown, strict=True)]
-        objective = Objective(basis, loss, part_of(samples, basis.largest))
+        objective = Objective(basis, loss, samples if setting.how.between_rows else part_of(samples, basis.largest))
         free = [~problem.on_floor for problem in problems]
-        nodes = node_sandwich(objective, thetas, values, metrics, free, setting.n)
+        how, said = self._dependence(setting, objective, thetas, values)
+        nodes = node_sandwich(objective, thetas, values, metrics, free, setting.n, how)
         theta, share = _consensus.combine(basis, thetas, self.consensus, trusted, nodes)
         held = [k for i, problem in enumerate(problems) for k in basis.local(i).terms[problem.on_floor]]
-        said = [on_floor_note(basis.terms[k], setting.names) for k in held]
+        said += [on_floor_note(basis.terms[k], setting.names) for k in held]
 
         def nearest() -> np.ndarray | None:
             """A consensus is the minimum of no objective; those of the nodes, added up, tell what a change costs."""
@@ -72,22 +79,45 @@ class PolynomialEstimator(BaseEstimator):
             moved = enforce(basis, theta, add_nodes(basis, at), setting.n)
             return None if moved is None else _embedded(large.basis, basis, moved)[0]
 
-        covariance = None if nodes is None else _consensus.carry(basis, share, nodes)
+        covariance: Covariance | None
+        if nodes is not None:
+            covariance = _consensus.carry(basis, share, nodes)
+        elif not how.between_rows:
+            covariance = node_blocks(objective, thetas, values, metrics, free, share, setting.n, how)
+        else:
+            covariance = None
+            said.append(f"no standard errors: of {len(basis):,} terms they are known for independent samples only")
         self._keep(large, *_embedded(large.basis, basis, theta, covariance), said, nearest)
         self.status_, self.effective_samples_ = status, effective
         self.n_iter_ = np.array([problem.n_iter for problem in problems])
         return self
 
-    def _learn_jointly(self, setting: Setting, found: Optimum, whole: Setting | None = None) -> Self:
+    def _dependence(
+        self, setting: Setting, objective: Objective, thetas: Sequence[np.ndarray], values: Sequence[float]
+    ) -> tuple[Dependence, list[str]]:
+        """How samples depend on one another, with the lags that the data ask for, and what is to be said of it."""
+        how, said = setting.how, []
+        if how.lags is not None and how.lags < 0:
+            how = how._replace(lags=lags_of(objective, thetas, values))
+            said = [f"standard errors allow for samples that depend on one another up to {how.lags} rows apart"]
+        return how, said
+
+    def _learn_jointly(
+        self, setting: Setting, samples: ArraySamples, found: Optimum, whole: Setting | None = None
+    ) -> Self:
         """Judge the one problem that all variables share, and keep the model; whole: with more terms, then zero."""
-        large = whole or setting
+        large, self._joint_loss = whole or setting, found.part.objective.loss
         p, problem, objective = setting.basis.n_variables, found.problem, found.part.objective
         status = judge_joint(problem, objective.basis, setting.names)
         if problem.metric is None and problem.status == "converged":  # solved without one
             problem.metric = found.part(problem.theta).hessian
-        covariance = None
+        if setting.how.between_rows:
+            objective = Objective(objective.basis, objective.loss, samples)
+        nodes, covariance = range(p), None
+        local = local_parameters(objective.basis, problem.theta, nodes)
+        how, said = self._dependence(setting, objective, local, [0.0] * p)
         if problem.metric is not None:
-            covariance = joint_sandwich(objective, problem.theta, problem.metric, setting.n, ~problem.on_floor)
+            covariance = joint_sandwich(objective, problem.theta, problem.metric, setting.n, ~problem.on_floor, how)
         theta, covariance = _embedded(large.basis, objective.basis, problem.theta, covariance)
 
         def nearest() -> np.ndarray | None:
@@ -95,7 +125,7 @@ class PolynomialEstimator(BaseEstimator):
             moved = enforce(found.basis, problem.theta, evaluate(problem.theta, True), setting.n, evaluate)
             return None if moved is None else _embedded(large.basis, found.basis, moved)[0]
 
-        self._keep(large, theta, covariance, notes(setting, found), nearest)
+        self._keep(large, theta, covariance, said + notes(setting, found), nearest)
         self.status_, self.effective_samples_ = status, np.full(p, setting.n)
         self.n_iter_ = np.full(p, problem.n_iter)
         return self
@@ -104,7 +134,7 @@ class PolynomialEstimator(BaseEstimator):
         self,
         setting: Setting,
         theta: np.ndarray,
-        covariance: np.ndarray | None,
+        covariance: Covariance | None,
         said: list[str],
         nearest: Callable[[], np.ndarray | None],
     ) -> None:
@@ -166,6 +196,25 @@ class PolynomialEstimator(BaseEstimator):
         weight, _ = check_weight(sample_weight, values[:, None])
         return float(np.average(values, weights=weight))
 
+    def influence(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
+        """How each of the samples that were fitted moves the estimate, (n, n_terms), in standardised variables.
+
+        A row with a little more weight, 1 + ε, moves θ by ε/n times its influence. The mean of the influences is zero,
+        and that of their products over n the covariance of θ. X and weights as they were given to `fit`.
+        """
+        check_is_fitted(self, "model_")
+        if self._joint_loss is None:
+            raise ValueError("influence is known of estimates of all variables jointly: refine, and no penalty alone")
+        X, _ = check_samples(self, X, reset=False)
+        weight, _ = check_weight(sample_weight, X, self.weights == "importance")
+        model = self.model_
+        joint = Joint(model.basis, self._joint_loss, ArraySamples(X, weight, model.location, model.scale))
+        hessian = joint(model.theta).hessian
+        if hessian is None:
+            raise ValueError("the objective is not finite at these samples: give those that were fitted")
+        with one_blas_thread():
+            return influence(joint.objective, model.theta, hessian, ~np.isnan(model.stderr("standardized")))
+
     def sample(self, n: int, rng: int | np.random.Generator | None = None, **options: Any) -> Any:
         """n new samples from the learned model, with the options of `PolynomialModel.sample`."""
         check_is_fitted(self, "model_")
@@ -191,8 +240,8 @@ class PolynomialEstimator(BaseEstimator):
 
 
 def _embedded(
-    whole: MonomialBasis, basis: MonomialBasis, theta: np.ndarray, covariance: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray | None]:
+    whole: MonomialBasis, basis: MonomialBasis, theta: np.ndarray, covariance: Covariance | None = None
+) -> tuple[np.ndarray, Covariance | None]:
     """θ and its covariance among the terms of a larger basis, where the others are zero and have no error."""
     if whole is basis:
         return theta, covariance
@@ -201,6 +250,10 @@ def _embedded(
     large[at] = theta
     if covariance is None:
         return large, None
+    if not isinstance(covariance, np.ndarray):
+        places = covariance.tocoo()
+        shape = (len(whole), len(whole))
+        return large, csr_array((places.data, (at[places.row], at[places.col])), shape=shape)
     spread = np.full((len(whole), len(whole)), np.nan)
     spread[np.ix_(at, at)] = covariance
     return large, spread

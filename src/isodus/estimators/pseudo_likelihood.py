@@ -41,6 +41,8 @@ class PseudoLikelihood(PenalizedEstimator):
     ----------
     degree, max_order, min_degree, basis, consensus, integrable, center, scale, max_iter, n_jobs, random_state
         As in `ISODUS`; `consensus` matters only where variables are solved one by one.
+    dependence, weights
+        As in `ISODUS`.
     l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, folds, debias
         As in `ISODUS`. With a penalty each variable is solved by itself.
     tol : float, default=1e-6
@@ -87,6 +89,8 @@ class PseudoLikelihood(PenalizedEstimator):
         debias: bool | str = "auto",
         consensus: str = "mean",
         integrable: str = "enforce",
+        dependence: int | str | None = None,
+        weights: str = "counts",
         center: bool = True,
         scale: bool = True,
         tol: float = 1e-6,
@@ -111,6 +115,8 @@ class PseudoLikelihood(PenalizedEstimator):
         self.debias = debias
         self.consensus = consensus
         self.integrable = integrable
+        self.dependence = dependence
+        self.weights = weights
         self.center = center
         self.scale = scale
         self.tol = tol
@@ -119,7 +125,7 @@ class PseudoLikelihood(PenalizedEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Array, y: None = None, sample_weight: Array | None = None) -> PseudoLikelihood:
+    def fit(self, X: Array, y: None = None, sample_weight: Array | None = None, groups: Any = None) -> PseudoLikelihood:
         """Learn the model behind the rows of X; parameters as in `ISODUS.fit`."""
         positive_number(self.tol, "tol")
         positive_integer(self.max_iter, "max_iter")
@@ -127,7 +133,7 @@ class PseudoLikelihood(PenalizedEstimator):
         one_of(self.integrable, ("enforce", "warn"), "integrable")
         one_of(self.integration, ("batched", "adaptive"), "integration")
         self._check_penalty()
-        setting = prepare(self, X, sample_weight, penalised=self._has_penalty)
+        setting = prepare(self, X, sample_weight, groups, penalised=self._has_penalty)
         with sources(setting, self.n_jobs) as samples:
             if not self._has_penalty:
                 return self._unpenalised(samples, setting, setting)
@@ -144,7 +150,7 @@ class PseudoLikelihood(PenalizedEstimator):
         unit = setting.scale / setting.width
         if len(basis) <= MOST_JOINT_TERMS:
             task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state)
-            return self._learn_jointly(setting, optimum(basis, unit, samples, "auto", task), whole)
+            return self._learn_jointly(setting, samples, optimum(basis, unit, samples, "auto", task), whole)
         nodes = range(basis.n_variables)
         start, _ = gaussian(basis, samples)
         least = floors(basis, unit)

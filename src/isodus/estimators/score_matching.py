@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class ScoreMatching(PenalizedEstimator):
 
     Parameters
     ----------
-    degree, max_order, min_degree, basis, consensus, center, scale, n_jobs
+    degree, max_order, min_degree, basis, consensus, dependence, weights, center, scale, n_jobs
         As in `ISODUS`; `consensus` matters only where the system is solved node by node.
     l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, folds, debias
         As in `ISODUS`. With a penalty each variable is solved by itself.
@@ -82,6 +83,8 @@ class ScoreMatching(PenalizedEstimator):
         debias: bool | str = "auto",
         consensus: str = "mean",
         integrable: str = "warn",
+        dependence: int | str | None = None,
+        weights: str = "counts",
         center: bool = True,
         scale: bool = True,
         n_jobs: int | None = None,
@@ -102,16 +105,18 @@ class ScoreMatching(PenalizedEstimator):
         self.debias = debias
         self.consensus = consensus
         self.integrable = integrable
+        self.dependence = dependence
+        self.weights = weights
         self.center = center
         self.scale = scale
         self.n_jobs = n_jobs
 
-    def fit(self, X: Array, y: None = None, sample_weight: Array | None = None) -> ScoreMatching:
+    def fit(self, X: Array, y: None = None, sample_weight: Array | None = None, groups: Any = None) -> ScoreMatching:
         """Learn the model behind the rows of X; parameters as in `ISODUS.fit`."""
         one_of(self.consensus, _consensus.METHODS, "consensus")
         one_of(self.integrable, ("enforce", "warn"), "integrable")
         self._check_penalty()
-        setting = prepare(self, X, sample_weight, penalised=self._has_penalty)
+        setting = prepare(self, X, sample_weight, groups, penalised=self._has_penalty)
         with sources(setting, self.n_jobs) as samples:
             if self._has_penalty:
                 setting, weight = self._candidates(setting)
@@ -142,4 +147,4 @@ class ScoreMatching(PenalizedEstimator):
         if at_zero.hessian is not None:
             problem.evaluation = replace(at_zero, gradient=at_zero.gradient + at_zero.hessian @ problem.theta)
         part = Joint(basis, loss, part_of(samples, basis.largest))
-        return self._learn_jointly(setting, Optimum(problem, part, "none"), whole)
+        return self._learn_jointly(setting, samples, Optimum(problem, part, "none"), whole)
