@@ -17,7 +17,7 @@ LAYERS = [
     {"losses", "solvers", "sampling", "positivity"},
     {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties"},
     {"inference", "refinement", "enforcement", "nodewise"},
-    {"pilots", "strength", "path"},
+    {"debiasing", "pilots", "strength", "path"},
     {"optimum", "model", "selection"},
     {"bootstrap", "datasets", "goodness", "likelihood", "metrics", "planning", "prediction", "suitability", "validation"},
     {"fitting"},

@@ -27,6 +27,7 @@ __all__ = [
     "joint_sandwich",
     "lags_of",
     "node_blocks",
+    "node_inverses",
     "node_sandwich",
     "node_variances",
     "slope_covariance",
@@ -83,14 +84,13 @@ def node_sandwich(
     objective: Objective,
     thetas: Sequence[np.ndarray],
     values: Sequence[float],
-    hessians: Sequence[np.ndarray],
-    free: Sequence[np.ndarray],
+    inverses: Sequence[np.ndarray],
     n: float,
     how: Dependence = INDEPENDENT,
 ) -> np.ndarray | None:
     """Covariance of the local parameters of all nodes, one after the other, (L, L); NaN where there is none.
 
-    free: which parameters of each node were estimated; the others are held at a bound.
+    inverses: A⁻¹ of each node, as `node_inverses` makes them.
     """
     nodes = range(objective.basis.n_variables)
     ends = np.cumsum([0, *map(len, thetas)])
@@ -98,19 +98,26 @@ def node_sandwich(
         return None
     rows = [np.arange(a, b) for a, b in pairwise(ends.tolist())]
     B = _slope_covariance(objective, nodes, thetas, values, rows, how)
-    inverses = np.zeros((ends[-1], ends[-1]))
-    for at, hessian, estimated in zip(rows, hessians, free, strict=True):
-        inverses[at[~estimated], at[~estimated]] = np.nan
-        inverses[np.ix_(at[estimated], at[estimated])] = _inverse(hessian[np.ix_(estimated, estimated)])
-    return _sandwich(inverses, B, n)
+    whole = np.zeros((ends[-1], ends[-1]))
+    for at, inverse_ in zip(rows, inverses, strict=True):
+        whole[np.ix_(at, at)] = inverse_
+    return _sandwich(whole, B, n)
+
+
+def node_inverses(hessians: Sequence[np.ndarray], free: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """A⁻¹ of each node over the parameters that were estimated, `free`; those held at a bound have NaN."""
+    out = []
+    for hessian, estimated in zip(hessians, free, strict=True):
+        out.append(np.diag(np.where(estimated, 0.0, np.nan)))
+        out[-1][np.ix_(estimated, estimated)] = _inverse(hessian[np.ix_(estimated, estimated)])
+    return out
 
 
 def node_blocks(
     objective: Objective,
     thetas: Sequence[np.ndarray],
     values: Sequence[float],
-    hessians: Sequence[np.ndarray],
-    free: Sequence[np.ndarray],
+    inverses: Sequence[np.ndarray],
     share: np.ndarray,
     n: float,
     how: Dependence = INDEPENDENT,
@@ -123,11 +130,10 @@ def node_blocks(
     basis = objective.basis
     nodes, ends = range(basis.n_variables), np.cumsum([0, *map(len, thetas)])
     local = [np.arange(a, b) for a, b in pairwise(ends.tolist())]
-    inverses = [np.zeros_like(hessian) for hessian in hessians]
     held = np.zeros(len(basis), bool)
-    for i, (hessian, estimated) in enumerate(zip(hessians, free, strict=True)):
-        inverses[i][np.ix_(estimated, estimated)] = _inverse(hessian[np.ix_(estimated, estimated)])
-        held[basis.local(i).terms] |= ~estimated & (share[local[i]] != 0)
+    for i in nodes:
+        held[basis.local(i).terms] |= np.isnan(np.diagonal(inverses[i])) & (share[local[i]] != 0)
+    inverses = [np.nan_to_num(inverse_) for inverse_ in inverses]
     rows, columns = _same_variables(basis)
     terms, width = places(basis), len(basis)
 

@@ -105,10 +105,12 @@ class ISODUS(PenalizedEstimator):
         A term survives if all its variables keep it, or if any does.
     folds : int, default=5
         Folds of ``l1="cv"``.
-    debias : bool or "auto", default="auto"
+    debias : bool, "auto" or "split", default="auto"
         Whether the terms that survive are fitted once more, without the penalty: estimates that are not shrunk, with
         standard errors. These are those of a model that was given beforehand, not of one that was chosen by the same
-        data. "auto" does so where `l1` is chosen by the data, since that is what the choice is judged by.
+        data. "auto" does so where `l1` is chosen by the data, since that is what the choice is judged by. "split":
+        terms are chosen on one half of the samples and fitted on the other, so that standard errors are right. For
+        intervals of all terms, whether they were chosen or not, see `debiased`.
     consensus : {"mean", "geometric", "precision"}, default="mean"
         How, without refinement, the estimates of a term from its variables become one: averaged, or as the
         paper does ("geometric"), or weighted by their covariance (with a penalty, averaged).
@@ -283,13 +285,13 @@ class ISODUS(PenalizedEstimator):
         with sources(setting, self.n_jobs) as samples:
             if self._has_penalty:
                 return self._fit_sparse(samples, setting, delta, steps)
-            return self._unpenalised(samples, delta, steps, setting, setting)
+            return self._unpenalised(samples, setting, setting, delta, steps)
 
     def _fit_sparse(self, samples: ArraySamples, setting: Setting, delta: np.ndarray, steps: int) -> ISODUS:
         """With a penalty: the tilted estimator at its fixed point, or the paper's."""
         setting, weight = self._candidates(setting)
         basis, unit = setting.basis, setting.scale / setting.width
-        refit = partial(self._unpenalised, samples, delta, steps)
+        refit = partial(self._unpenalised, delta=delta, steps=steps)
         self.nu_ = self._nu(setting, delta)
         if steps:
             self.pilot_ = "path"
@@ -304,7 +306,7 @@ class ISODUS(PenalizedEstimator):
         return self._learn_sparse(setting, weight, samples, make, start, low, refit, self.tol, self.max_iter)
 
     def _unpenalised(
-        self, samples: ArraySamples, delta: np.ndarray, steps: int, setting: Setting, whole: Setting
+        self, samples: ArraySamples, setting: Setting, whole: Setting, delta: np.ndarray, steps: int
     ) -> ISODUS:
         """The estimate over the terms of `setting`, as a model over those of `whole`."""
         basis = setting.basis

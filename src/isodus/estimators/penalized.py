@@ -9,13 +9,18 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Array, available_memory, to_host
 from ..checks import warn
 from ..consensus import RULES, agreed
+from ..debiasing import one_step
 from ..description import term_name
 from ..enforcement import enforce
-from ..fitting import Setting, judge_weights
+from ..fitting import Setting, judge_weights, prepare, sources
+from ..losses import Loss
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
+from ..model import PolynomialModel
 from ..nodewise import Nodes, TiltedNodes
 from ..objective import Evaluation
 from ..path import Penalized, Start, at
@@ -26,11 +31,11 @@ from ..prediction import worse_than_gaussian
 from ..progress import Progress
 from ..refinement import Joint
 from ..regression import independent
-from ..samples import ArraySamples, part_of
+from ..samples import ArraySamples, generator, part_of
 from ..selection import METHODS, Task, choose
 from ..solvers.newton import Problem
 from ..validation import one_of, positive_integer, true_or_false
-from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator
+from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator, embedded
 
 __all__ = ["PenalizedEstimator"]
 
@@ -65,7 +70,9 @@ class PenalizedEstimator(PolynomialEstimator):
     rule: str
     folds: int
     debias: bool | str
+    n_jobs: int | None
     nu_: np.ndarray
+    _node_loss: Loss = PseudoLikelihoodLoss()
 
     @property
     def _has_penalty(self) -> bool:
@@ -82,8 +89,8 @@ class PenalizedEstimator(PolynomialEstimator):
             raise ValueError(f"l1_scaling must be None, 'raw' or 'paper', not {self.l1_scaling!r}")
         one_of(self.rule, RULES, "rule")
         true_or_false(self.penalize_self, "penalize_self")
-        if not isinstance(self.debias, bool) and self.debias != "auto":
-            raise ValueError(f'debias must be True, False or "auto", not {self.debias!r}')
+        if not isinstance(self.debias, bool) and self.debias not in ("auto", "split"):
+            raise ValueError(f'debias must be True, False, "auto" or "split", not {self.debias!r}')
         if positive_integer(self.folds, "folds") < 2:
             raise ValueError(f"folds must be 2 or more, not {self.folds}")
         if self.l1_path is not None:
@@ -95,7 +102,7 @@ class PenalizedEstimator(PolynomialEstimator):
                 delattr(self, name)
         if not self._has_penalty:
             given = [name for name in ("l1_weights", "include", "exclude") if getattr(self, name) is not None]
-            given += [name for name in ("penalize_self", "debias") if getattr(self, name) is True]
+            given += [name for name in ("penalize_self", "debias") if getattr(self, name) in (True, "split")]
             if given:
                 raise ValueError(
                     f"{', '.join(given)} without a penalty: set l1, or give the terms that the model is to have, basis="
@@ -138,16 +145,19 @@ class PenalizedEstimator(PolynomialEstimator):
         make: Callable[[ArraySamples], Nodes],
         theta: np.ndarray | None,
         low: np.ndarray,
-        refit: Callable[[Setting, Setting], Self],
+        refit: Callable[[ArraySamples, Setting, Setting], Self],
         tol: float,
         max_iter: int,
     ) -> Self:
         """Fit with the penalty and keep the model of what survives.
 
         weight: of each term, (M,). make: the nodes of some samples. theta, low: where they start, None for the model
-        without interactions, and least values, (M,). refit(setting, whole): the estimator without a penalty, over the
-        terms of `setting`.
+        without interactions, and least values, (M,). refit(samples, setting, whole): the estimator without a penalty,
+        over the terms of `setting`.
         """
+        rest = samples, setting
+        if self.debias == "split":
+            (samples, setting), rest = self._halves(samples, setting)
         basis, unit, path = setting.basis, setting.scale / setting.width, None
         least = floors(basis, unit)
         alone = confined(independent(basis, samples), least)
@@ -170,7 +180,7 @@ class PenalizedEstimator(PolynomialEstimator):
         if path is not None:
             self.path_ = path
         theta = agreed(start.nodes.terms, found.theta, len(basis), self.rule, self.consensus)
-        refitted = self.debias is True or (self.debias == "auto" and path is not None)
+        refitted = self.debias in (True, "split") or (self.debias == "auto" and path is not None)
         inside = theta != 0
         if refitted and path is not None:  # what was judged; of this a term that enters just at λ may still be zero
             inside &= weight == 0
@@ -182,12 +192,14 @@ class PenalizedEstimator(PolynomialEstimator):
                 "from which on the model is empty. Lower l1, or leave penalize_self=False"
             )
         said = self._structure_notes(setting, weight, inside, start, path)
-        whole = setting._replace(basis=basis.spanned(kept) if np.any(setting.location) else basis.only(kept))
+        spanned = basis.spanned(kept) if np.any(setting.location) else basis.only(kept)
         if refitted:
-            refit(setting._replace(basis=basis.only(kept)), whole)
+            samples, setting = rest
+            refit(samples, setting._replace(basis=basis.only(kept)), setting._replace(basis=spanned))
             self._say(said)
             self._warn_of_poor_prediction(samples)
             return self
+        whole = setting._replace(basis=spanned)
         self._joint_loss = None
         sparse = np.zeros(len(whole.basis))
         sparse[whole.basis.positions(whole.basis.padded(basis.factors[kept]))] = theta[kept]
@@ -197,6 +209,65 @@ class PenalizedEstimator(PolynomialEstimator):
         self.n_iter_ = np.full(len(setting.names), found.n_iter)
         self._warn_of_poor_prediction(samples)
         return self
+
+    def _halves(
+        self, samples: ArraySamples, setting: Setting
+    ) -> tuple[tuple[ArraySamples, Setting], tuple[ArraySamples, Setting]]:
+        """Two halves of the samples: at random, of whole groups, or of a series the first and the second."""
+        if samples.n_rows < 4:
+            raise ValueError(f"{samples.n_rows} samples cannot be split: one half chooses terms, the other fits them")
+        n, rng, how = samples.n_rows, generator(getattr(self, "random_state", None)), setting.how
+        first = np.arange(n) < n // 2 if how.lags is not None else rng.permutation(n) < n // 2
+        if how.groups is not None:
+            many = int(how.groups.max()) + 1
+            first = (rng.permutation(many) < many // 2)[how.groups]
+
+        def part(rows: np.ndarray) -> tuple[ArraySamples, Setting]:
+            some = samples.take(rows)
+            total = float(len(rows)) if some.weight is None else float(to_host(some.weight).sum())
+            own = how if how.groups is None else how._replace(groups=how.groups[rows])
+            return some, setting._replace(X=some.X, weight=some.weight, n=total, how=own)
+
+        return part(np.flatnonzero(first)), part(np.flatnonzero(~first))
+
+    def debiased(
+        self, X: Array, sample_weight: Array | None = None, groups: Any = None, *, progress: bool | None = None
+    ) -> PolynomialModel:
+        """Estimates of all candidate terms, those that were not chosen too, with standard errors that are right.
+
+        One step from what was learned towards the estimate without a penalty undoes what the penalty did (see
+        `isodus.debiasing`). The errors are not those of a model that was given beforehand: they hold whatever was
+        chosen, if the truth has few terms. The model is for reading, `to_frame` and `interactions`: it is not sparse,
+        and need not be a density.
+
+        Parameters
+        ----------
+        X, sample_weight, groups
+            As they were given to `fit`.
+        progress : bool, optional
+            A progress bar; by default on a terminal, after a second.
+        """
+        check_is_fitted(self, "model_")
+        if not self._has_penalty:
+            raise ValueError("nothing was penalised, so nothing is biased: read model_ itself")
+        setting, _ = self._candidates(prepare(self, X, sample_weight, groups, penalised=True))
+        basis, model = setting.basis, self.model_
+        need = 16 * basis.n_variables * basis.largest**2
+        if need > 0.5 * available_memory():
+            raise ValueError(
+                f"{basis.largest:,} candidate terms at each of {basis.n_variables} variables need {need / 1e9:.3g} GB: "
+                "exclude terms, lower max_order, or use debias='split'"
+            )
+        theta, at = np.zeros(len(basis)), basis.positions(basis.padded(model.basis.factors))
+        theta[at[at >= 0]] = model.theta[at >= 0]
+        with sources(setting, self.n_jobs) as samples, Progress(progress) as bar:
+            new, covariance = one_step(basis, self._node_loss, samples, theta, setting.n, setting.how, bar)
+        spanned = basis.spanned(np.arange(len(basis))) if np.any(setting.location) else basis
+        units = (setting.location, setting.scale, tuple(setting.names), setting.n)
+        said = f"de-biased estimates of {len(basis):,} candidate terms, of which {np.count_nonzero(theta)} were chosen"
+        settings = {**self._settings(), "notes": [said]}
+        values, known = embedded(spanned, basis, new, covariance)
+        return PolynomialModel(spanned, values, *units, settings, known)
 
     def _warn_of_poor_prediction(self, samples: ArraySamples) -> None:
         """Say so if a Gaussian with all pairs would predict far better: few terms are not what the data ask for."""

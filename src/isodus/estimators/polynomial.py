@@ -19,7 +19,7 @@ from ..dependence import Dependence
 from ..energy import local_parameters
 from ..enforcement import enforce
 from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note, stray_note
-from ..inference import influence, joint_sandwich, lags_of, node_blocks, node_sandwich
+from ..inference import influence, joint_sandwich, lags_of, node_blocks, node_inverses, node_sandwich
 from ..losses import Loss
 from ..model import PolynomialModel
 from ..objective import Evaluation, Objective
@@ -30,7 +30,7 @@ from ..significance import Covariance
 from ..solvers.newton import Problem
 from ..validation import check_samples, check_weight
 
-__all__ = ["PolynomialEstimator"]
+__all__ = ["PolynomialEstimator", "embedded"]
 
 _MOST_TERMS_JUDGED = 20_000  # of models whose integrability is looked into
 MOST_JOINT_TERMS = 4000  # beyond which all variables are not solved for jointly, but one by one
@@ -66,7 +66,8 @@ class PolynomialEstimator(BaseEstimator):
         objective = Objective(basis, loss, samples if setting.how.between_rows else part_of(samples, basis.largest))
         free = [~problem.on_floor for problem in problems]
         how, said = self._dependence(setting, objective, thetas, values)
-        nodes = node_sandwich(objective, thetas, values, metrics, free, setting.n, how)
+        inverses = node_inverses(metrics, free)
+        nodes = node_sandwich(objective, thetas, values, inverses, setting.n, how)
         theta, share = _consensus.combine(basis, thetas, self.consensus, trusted, nodes)
         held = [k for i, problem in enumerate(problems) for k in basis.local(i).terms[problem.on_floor]]
         said += [on_floor_note(basis.terms[k], setting.names) for k in held]
@@ -77,17 +78,17 @@ class PolynomialEstimator(BaseEstimator):
                 return None
             at = [Evaluation(0.0, np.zeros(len(t)), A, setting.n) for t, A in zip(thetas, metrics, strict=True)]
             moved = enforce(basis, theta, add_nodes(basis, at), setting.n)
-            return None if moved is None else _embedded(large.basis, basis, moved)[0]
+            return None if moved is None else embedded(large.basis, basis, moved)[0]
 
         covariance: Covariance | None
         if nodes is not None:
             covariance = _consensus.carry(basis, share, nodes)
         elif not how.between_rows:
-            covariance = node_blocks(objective, thetas, values, metrics, free, share, setting.n, how)
+            covariance = node_blocks(objective, thetas, values, inverses, share, setting.n, how)
         else:
             covariance = None
             said.append(f"no standard errors: of {len(basis):,} terms they are known for independent samples only")
-        self._keep(large, *_embedded(large.basis, basis, theta, covariance), said, nearest)
+        self._keep(large, *embedded(large.basis, basis, theta, covariance), said, nearest)
         self.status_, self.effective_samples_ = status, effective
         self.n_iter_ = np.array([problem.n_iter for problem in problems])
         return self
@@ -118,12 +119,12 @@ class PolynomialEstimator(BaseEstimator):
         how, said = self._dependence(setting, objective, local, [0.0] * p)
         if problem.metric is not None:
             covariance = joint_sandwich(objective, problem.theta, problem.metric, setting.n, ~problem.on_floor, how)
-        theta, covariance = _embedded(large.basis, objective.basis, problem.theta, covariance)
+        theta, covariance = embedded(large.basis, objective.basis, problem.theta, covariance)
 
         def nearest() -> np.ndarray | None:
             evaluate = found.nearby()
             moved = enforce(found.basis, problem.theta, evaluate(problem.theta, True), setting.n, evaluate)
-            return None if moved is None else _embedded(large.basis, found.basis, moved)[0]
+            return None if moved is None else embedded(large.basis, found.basis, moved)[0]
 
         self._keep(large, theta, covariance, said + notes(setting, found), nearest)
         self.status_, self.effective_samples_ = status, np.full(p, setting.n)
@@ -239,7 +240,7 @@ class PolynomialEstimator(BaseEstimator):
         }
 
 
-def _embedded(
+def embedded(
     whole: MonomialBasis, basis: MonomialBasis, theta: np.ndarray, covariance: Covariance | None = None
 ) -> tuple[np.ndarray, Covariance | None]:
     """θ and its covariance among the terms of a larger basis, where the others are zero and have no error."""

@@ -140,8 +140,9 @@ class PseudoLikelihood(PenalizedEstimator):
             setting, weight = self._candidates(setting)
             basis = setting.basis
             make, low = partial(likelihood_nodes, basis), floors(basis, setting.scale / setting.width)
-            refit = partial(self._unpenalised, samples)
-            return self._learn_sparse(setting, weight, samples, make, None, low, refit, self.tol, self.max_iter)
+            return self._learn_sparse(
+                setting, weight, samples, make, None, low, self._unpenalised, self.tol, self.max_iter
+            )
 
     def _unpenalised(self, samples: ArraySamples, setting: Setting, whole: Setting) -> PseudoLikelihood:
         """The estimate over the terms of `setting`, as a model over those of `whole`."""

@@ -64,6 +64,8 @@ class ScoreMatching(PenalizedEstimator):
     2.0
     """
 
+    _node_loss = ScoreMatchingLoss()
+
     def __init__(
         self,
         degree: int = 4,
@@ -122,8 +124,10 @@ class ScoreMatching(PenalizedEstimator):
                 setting, weight = self._candidates(setting)
                 basis = setting.basis
                 zero, free = np.zeros(len(basis)), np.full(len(basis), -np.inf)
-                refit, make = partial(self._unpenalised, samples), partial(SampledNodes, basis, ScoreMatchingLoss())
-                return self._learn_sparse(setting, weight, samples, make, zero, free, refit, _TOL, _MAX_ITER)
+                make = partial(SampledNodes, basis, ScoreMatchingLoss())
+                return self._learn_sparse(
+                    setting, weight, samples, make, zero, free, self._unpenalised, _TOL, _MAX_ITER
+                )
             self._unpenalised(samples, setting, setting)
             worse = worse_than_gaussian(self.model_, samples)
         if _WORSE < worse < np.inf:

@@ -1,0 +1,100 @@
+"""After selection: one step towards the unpenalised estimate, and samples that are split."""
+
+import numpy as np
+import pytest
+
+from isodus import ISODUS, PolynomialModel, PseudoLikelihood, ScoreMatching
+from isodus.datasets import double_wells, regular_gaussian
+from isodus.solvers.proximal import sparse_inverse
+
+
+def test_a_sparse_inverse_is_near_an_inverse():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 12)) * np.geomspace(1e-3, 1e3, 12)
+    H = X.T @ X / 200
+    scale = 1 / np.sqrt(np.diagonal(H))
+    for mu in (0.0, 0.05, 0.3):
+        M = sparse_inverse(H, mu, tol=1e-10)
+        off = (H * scale * scale[:, None]) @ (M / scale / scale[:, None]).T - np.eye(12)
+        assert np.abs(off).max() <= mu + 1e-8
+        assert np.allclose(np.diagonal(off), 0, atol=1e-8)
+    assert np.allclose(sparse_inverse(H, 0.0, tol=1e-12), np.linalg.inv(H), rtol=1e-6, atol=1e-6 * scale.max() ** 2)
+    assert np.count_nonzero(sparse_inverse(H, 0.3)) < 20
+
+
+@pytest.mark.parametrize("estimator", [PseudoLikelihood, ISODUS, ScoreMatching])
+def test_intervals_of_chosen_terms_and_of_others_cover(estimator):
+    """p = 20, n = 500, 20 sets: 3,800 pairs, of which 600 are edges; they are not independent within a set."""
+    truth = regular_gaussian(20, rng=0)
+    inside = []
+    for seed in range(20):
+        X = np.array(truth.sample(500, rng=seed))
+        frame = estimator(2, l1="auto").fit(X).debiased(X).to_frame()
+        frame["truth"] = [truth.to_dict().get(term, 0.0) for term in estimator(2).fit(X).model_.basis.terms]
+        pairs = frame[frame["order"] == 2]
+        covered = (pairs["ci_low"] <= pairs["truth"]) & (pairs["truth"] <= pairs["ci_high"])
+        edge = pairs["truth"] != 0
+        inside.append((covered[edge].mean(), covered[~edge].mean()))
+    edges, others = np.array(inside).T
+    for rate in (edges, others):
+        assert abs(rate.mean() - 0.95) < 4 * max(rate.std(ddof=1), 0.01) / np.sqrt(20)
+
+
+def test_what_a_penalty_shrank_is_undone():
+    """A far too strong penalty, and the step from there: half the way back, at the least, for every coupling."""
+    truth = double_wells(6)
+    X = np.array(truth.sample(20_000, rng=0))
+    fitted = ISODUS(4, l1=0.2, debias=False).fit(X)
+    want = {term: v for term, v in ISODUS(4).fit(X).model_.to_dict("standardized").items() if term in truth.to_dict()}
+    before, after = fitted.model_.to_dict("standardized"), fitted.debiased(X).to_dict("standardized")
+    for term in [t for t in want if len(set(t)) == 2]:
+        assert abs(after[term] - want[term]) < 0.5 * abs(before.get(term, 0.0) - want[term])
+
+
+def test_a_debiased_model_is_kept_in_a_file(tmp_path):
+    X = np.array(regular_gaussian(20, rng=0).sample(300, rng=0))
+    model = PseudoLikelihood(2, l1="auto").fit(X).debiased(X)
+    assert len(model.basis) == 230
+    assert "de-biased estimates of 230 candidate terms" in model.settings["notes"][0]
+    model.save(tmp_path / "m.json")
+    assert PolynomialModel.load(tmp_path / "m.json").interactions().equals(model.interactions())
+
+
+def test_nothing_is_debiased_without_a_penalty():
+    X = np.array(regular_gaussian(4, rng=0).sample(300, rng=0))
+    with pytest.raises(ValueError, match="nothing was penalised"):
+        PseudoLikelihood(2).fit(X).debiased(X)
+
+
+@pytest.mark.parametrize("estimator", [PseudoLikelihood, ISODUS, ScoreMatching])
+def test_split_samples_choose_on_one_half_and_fit_on_the_other(estimator):
+    truth = regular_gaussian(20, rng=0)
+    X = np.array(truth.sample(2000, rng=0))
+    whole, split = (estimator(2, l1="auto", debias=how).fit(X).model_ for how in (True, "split"))
+    assert split.n_samples == 1000
+    both = set(whole.hyperedges()) & set(split.hyperedges())
+    assert len(both) >= 28
+    ratio = np.array(
+        [
+            split.stderr()[split.basis.terms.index(t)] / whole.stderr()[whole.basis.terms.index(t)]
+            for t in split.basis.terms
+            if len(set(t)) == 2 and t in whole.basis.terms
+        ]
+    )
+    assert ratio.mean() == pytest.approx(np.sqrt(2), rel=0.1)
+
+
+def test_split_halves_keep_groups_and_series_together():
+    truth = regular_gaussian(4, rng=0)
+    X = np.repeat(np.array(truth.sample(400, rng=0)), 2, axis=0)
+    groups = np.repeat(np.arange(400), 2)
+    model = PseudoLikelihood(2, l1=0.05, debias="split").fit(X, groups=groups).model_
+    assert model.n_samples == 400  # whole groups
+    series = PseudoLikelihood(2, l1=0.05, debias="split", dependence=1).fit(X).model_
+    second = PseudoLikelihood(basis=series.basis).fit(X[400:]).model_.to_dict()
+    assert series.to_dict() == pytest.approx(second, rel=1e-6, abs=1e-9)
+
+
+def test_too_few_samples_cannot_be_split():
+    with pytest.raises(ValueError, match="cannot be split"):
+        PseudoLikelihood(2, l1=0.1, debias="split").fit(np.array([[0.0, 1.0], [1.0, 0.5], [2.0, 2.5]]))
