@@ -10,9 +10,15 @@ from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn.metrics import precision_recall_fscore_support
 
-from isodus import ISODUS, MonomialBasis, PolynomialModel
-from isodus.datasets import paper_4d, regular_gaussian
-from isodus.metrics import StructureComparison, compare_structures, normalized_couplings, threshold
+from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood
+from isodus.datasets import gaussian_10, paper_4d, regular_gaussian
+from isodus.metrics import (
+    StructureComparison,
+    compare_structures,
+    normalized_couplings,
+    partial_correlations,
+    threshold,
+)
 
 OWN = {(i, i): 1.0 for i in range(4)}
 
@@ -261,3 +267,34 @@ def test_couplings_need_positive_self_terms():
     with pytest.raises(ValueError, match="a model of degree 1 has no"):
         normalized_couplings(PolynomialModel.from_dict({(0,): 1.0}))
     assert normalized_couplings(PolynomialModel.from_dict({(0, 0): 1.0, (1, 1): -1.0})) == {}
+
+
+def test_partial_correlations_of_a_gaussian_have_the_errors_of_the_textbook():
+    """(1 − r²)/√n; the fourth moments behind the sandwich are known to about √(96/n) = 1 %."""
+    truth = gaussian_10()
+    X = np.array(truth.sample(100_000, rng=0)) * 30 + 7
+    frame = partial_correlations(PseudoLikelihood(2).fit(X).model_)
+    r = frame["partial_correlation"]
+    assert np.allclose(frame["stderr"], (1 - r**2) / np.sqrt(100_000), rtol=0.06)
+    assert np.mean(frame["stderr"] * np.sqrt(100_000) / (1 - r**2)) == pytest.approx(1, abs=0.01)
+    precision = np.linalg.inv(np.cov(X.T))
+    d = np.sqrt(np.diagonal(precision))
+    a, b = (frame[column].str[1:].astype(int) for column in "ab")
+    assert np.allclose(r, -(precision / np.outer(d, d))[a, b], atol=1e-6)
+    assert ((frame["ci_low"] > -1) & (frame["ci_low"] < r) & (r < frame["ci_high"]) & (frame["ci_high"] < 1)).all()
+
+
+def test_partial_correlations_of_many_variables_have_errors_too():
+    """p = 100 has 5,150 terms, of whose covariance blocks are known."""
+    X = np.array(regular_gaussian(100, rng=0).sample(2000, rng=0))
+    frame = partial_correlations(PseudoLikelihood(2, l1="auto").fit(X).debiased(X))
+    assert frame["stderr"].to_numpy() == pytest.approx(
+        (1 - frame["partial_correlation"] ** 2) / np.sqrt(2000), rel=0.25
+    )
+
+
+def test_partial_correlations_need_errors_and_a_gaussian():
+    with pytest.raises(ValueError, match="no standard errors"):
+        partial_correlations(gaussian_10())
+    with pytest.raises(ValueError, match="degree=2 for a Gaussian"):
+        partial_correlations(PolynomialModel.from_dict({(0, 0, 0, 0): 1.0}))

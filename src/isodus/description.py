@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["graph", "hyperedges", "interaction_table", "summary", "term_name", "term_table"]
 
 Term = tuple[int, ...]
+_DISCOVERY = 0.05
 
 
 def term_name(term: Term, names: Sequence[str]) -> str:
@@ -117,6 +118,10 @@ def summary(model: Any, n_terms: int) -> str:
             f"in the units of the data {_with_error(raw[k], its[k])}"
             for name, k in zip(names, order, strict=True)
         ]
+        tests = model.interactions()["q_value"]
+        if tests.notna().any():
+            found = int((tests < _DISCOVERY).sum())
+            lines.append(f"{found} of {len(tests)} sets of variables interact at a false discovery rate of 5 %")
     else:
         lines.append("no variables interact")
     return "\n".join([*lines, *(f"note: {note}" for note in model.settings.get("notes", []))])

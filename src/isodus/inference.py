@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, tril
 
 from .arrays import Array, namespace, on_device, to_host
 from .basis import MonomialBasis
@@ -35,6 +35,7 @@ __all__ = [
 
 MOST_PARAMETERS = 4000  # beyond which a covariance of all of them is not formed
 _BLOCK = 1 << 23  # numbers in a block of influences
+_PRODUCTS = 4096  # pairs of them that are multiplied at once
 
 
 def joint_sandwich(
@@ -122,7 +123,7 @@ def node_blocks(
     n: float,
     how: Dependence = INDEPENDENT,
 ) -> csr_array:
-    """Covariance among terms with the same variables of Θ, (M,), made from local parameters v with ∂Θ/∂v = share.
+    """Covariance of Θ, (M,), made from local parameters v with ∂Θ/∂v = share, of terms with the same or two variables.
 
     For more parameters than `node_sandwich` takes: influences are formed block by block of the samples, and of their
     products only those that are asked for.
@@ -134,7 +135,7 @@ def node_blocks(
     for i in nodes:
         held[basis.local(i).terms] |= np.isnan(np.diagonal(inverses[i])) & (share[local[i]] != 0)
     inverses = [np.nan_to_num(inverse_) for inverse_ in inverses]
-    rows, columns = _same_variables(basis)
+    rows, columns = _neighbours(basis)
     terms, width = places(basis), len(basis)
 
     def fold(S: Array, X: Array, count: Array | None) -> np.ndarray:
@@ -144,22 +145,29 @@ def node_blocks(
             P[terms[local[i]]] += share[local[i], None] * psi  # a node has a term once
         weight = 1.0 if count is None else to_host(count)
         P *= weight if how.importance else np.sqrt(weight)
-        return np.einsum("kb,kb->k", P[rows], P[columns])
+        some = [slice(k, k + _PRODUCTS) for k in range(0, len(rows), _PRODUCTS)]
+        return np.concatenate([np.einsum("kb,kb->k", P[rows[at]], P[columns[at]]) for at in some])
 
     total = objective.over_slopes(nodes, thetas, values, local, fold, max(_BLOCK // (width + int(ends[-1])), 16))
     weight = objective.samples.weight
     size = objective.samples.n_rows if weight is None else float(to_host(weight).sum())
     known = np.where(held[rows] | held[columns], np.nan, total / size / n)
-    return csr_array((known, (rows, columns)), shape=(width, width))
+    lower = csr_array((known, (rows, columns)), shape=(width, width))
+    return csr_array(lower + tril(lower, -1).T)
 
 
-def _same_variables(basis: MonomialBasis) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of terms that have the same variables, rows and columns of a symmetric pattern."""
-    groups: dict[frozenset[int], list[int]] = {}
+def _neighbours(basis: MonomialBasis) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of terms with the same variables, and of those among the same two; the lower triangle, rows and columns."""
+    groups: dict[tuple[int, ...], list[int]] = {}
     for k, term in enumerate(basis.terms):
-        groups.setdefault(frozenset(term), []).append(k)
-    pairs = [(np.repeat(g, len(g)), np.tile(g, len(g))) for g in groups.values()]
-    return np.concatenate([a for a, _ in pairs]), np.concatenate([b for _, b in pairs])
+        groups.setdefault(tuple(sorted(set(term))), []).append(k)
+    found = set()
+    for variables, terms in groups.items():
+        own = [k for v in variables for k in groups.get((v,), [])] if len(variables) == 2 else []
+        here = sorted(terms + own)
+        found.update((a, b) for a in here for b in here if b <= a)
+    rows, columns = np.array(sorted(found)).T
+    return rows, columns
 
 
 def node_variances(
