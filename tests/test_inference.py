@@ -281,3 +281,10 @@ def test_what_says_how_samples_depend_is_checked(options, groups, message):
 def test_few_groups_are_questioned():
     with pytest.warns(UserWarning, match="standard errors from 5 groups"):
         PseudoLikelihood(2).fit(drawn(TRUTH, 1000), groups=np.arange(1000) % 5)
+
+
+def test_few_samples_for_many_parameters_are_questioned():
+    X = drawn(TRUTH, 60)
+    with pytest.warns(UserWarning, match=r"standard errors from 40 samples for 10 parameters a variable .* 50 or more"):
+        ISODUS(refine=0, nu=1.0, integrable="warn").fit(X[:40])
+    assert not any("standard errors" in note for note in PseudoLikelihood(2).fit(X).notes_)

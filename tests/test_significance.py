@@ -1,11 +1,13 @@
 """Intervals, p-values, false discovery rates and joint tests, against closed forms, SciPy and simulation."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.sparse import csr_array
 
-from isodus import MonomialBasis, PolynomialModel
+from isodus import MonomialBasis, PolynomialModel, ScoreMatching
 from isodus.significance import block, in_other_units, p_values, q_values, wald, width
 
 
@@ -134,3 +136,24 @@ def test_unknown_corrections_are_refused():
         model(np.eye(3)).to_frame(correction="bonferroni")
     with pytest.raises(ValueError, match="the model has none"):
         model(None).to_frame(simultaneous=True)
+
+
+def test_intervals_are_of_what_was_estimated(tmp_path):
+    moved = model(np.diag([0.01, 0.04, 0.04]), estimate=(0.5, 0.4, 0.3))
+    frame, still = moved.to_frame(), model(np.diag([0.01, 0.04, 0.04]), theta=(0.5, 0.4, 0.3)).to_frame()
+    assert frame["theta"].tolist() == [1.0, -0.2, 0.3]
+    for column in ("stderr", "ci_low", "ci_high", "p_value", "q_value"):
+        assert frame[column].equals(still[column])
+    moved.save(tmp_path / "m.json")
+    assert PolynomialModel.load(tmp_path / "m.json").to_frame().equals(frame)
+    assert pickle.loads(pickle.dumps(moved)).to_frame().equals(frame)
+    with pytest.raises(ValueError, match="estimate has shape"):
+        model(None, estimate=(1.0,))
+
+
+def test_a_model_that_was_moved_is_tested_where_it_was_estimated():
+    X = np.random.default_rng(0).standard_normal((300, 2))
+    learned, kept = (ScoreMatching(4, integrable=how).fit(X).model_ for how in ("enforce", "warn"))
+    assert not np.array_equal(learned.theta, kept.theta)
+    assert learned.interactions()["chi2"].equals(kept.interactions()["chi2"])
+    assert learned.to_frame()["p_value"].equals(kept.to_frame()["p_value"])

@@ -30,6 +30,7 @@ def term_table(
     basis: MonomialBasis,
     names: Sequence[str],
     theta: np.ndarray,
+    estimate: np.ndarray,
     covariance: Covariance | None,
     level: float,
     correction: str,
@@ -38,7 +39,7 @@ def term_table(
     """A row a term, with its interval, p-value and false discovery rate; see `PolynomialModel.to_frame`."""
     reach = width(covariance, check_level(level), simultaneous)
     errors = stderr(covariance, len(theta))
-    p, q = p_values(theta, errors), np.empty(len(theta))
+    p, q = p_values(estimate, errors), np.empty(len(theta))
     for family in (basis.orders == 1, basis.orders > 1):
         q[family] = q_values(p[family], correction)
     return pd.DataFrame(
@@ -48,8 +49,8 @@ def term_table(
             "order": basis.orders,
             "theta": theta,
             "stderr": errors,
-            "ci_low": theta - reach * errors,
-            "ci_high": theta + reach * errors,
+            "ci_low": estimate - reach * errors,
+            "ci_high": estimate + reach * errors,
             "p_value": p,
             "q_value": q,
         }
@@ -57,7 +58,12 @@ def term_table(
 
 
 def interaction_table(
-    basis: MonomialBasis, names: Sequence[str], theta: np.ndarray, covariance: Covariance | None, correction: str
+    basis: MonomialBasis,
+    names: Sequence[str],
+    theta: np.ndarray,
+    estimate: np.ndarray,
+    covariance: Covariance | None,
+    correction: str,
 ) -> pd.DataFrame:
     """A row a set of interacting variables, with Wald's test of its terms; see `PolynomialModel.interactions`."""
     groups: dict[Term, list[int]] = {}
@@ -66,7 +72,7 @@ def interaction_table(
     rows = []
     for variables, terms in groups.items():
         C = np.full((len(terms), len(terms)), np.nan) if covariance is None else block(covariance, np.array(terms))
-        test = wald(theta[terms], C)
+        test = wald(estimate[terms], C)
         size = float(np.sqrt(np.sum(np.square(theta[terms]))))
         rows.append((term_name(variables, names), len(variables), len(terms), size, *test))
     frame = pd.DataFrame(rows, columns=["variables", "order", "n_terms", "strength", "chi2", "df", "p_value"])

@@ -423,5 +423,5 @@ def _doubtful(model: PolynomialModel, limit: float) -> tuple[np.ndarray, str]:
         more = ", …" if len(without) > 8 else ""
         raise ValueError(f"no standard error, so no p-value, of {terms}{more}; use value, or leave these terms out")
     weak = np.zeros(len(model.theta), dtype=bool)
-    weak[asked] = p_values(model.theta[asked], stderr[asked]) > limit
+    weak[asked] = p_values(model.estimate[asked], stderr[asked]) > limit
     return weak, f"p-values above {limit:g}"

@@ -21,7 +21,7 @@ from .checks import count, distinct_names, finite_rows, generator, is_index, squ
 from .conditional import Conditional
 from .diagnostics import Integrability
 from .progress import Progress
-from .samples import floating_rows
+from .samples import floating_rows, matching_rows
 from .sampling import given
 from .sampling.gaussian import precision_matrix
 
@@ -61,6 +61,9 @@ class PolynomialModel:
     covariance : array or sparse array of shape (n_terms, n_terms), optional
         Covariance of the errors of theta; NaN for parameters that were not estimated, but held. A sparse one holds what
         is known of it: beyond 4,000 terms, the blocks of terms with the same variables.
+    estimate : array of shape (n_terms,), optional
+        What was estimated, which is what intervals and tests are about, where theta is something else: moved so that
+        the density exists, or cut off.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class PolynomialModel:
     n_samples: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     covariance: significance.Covariance | None = None
+    estimate: np.ndarray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         p = self.basis.n_variables
@@ -92,6 +96,7 @@ class PolynomialModel:
         put("names", distinct_names(self.names, p))
         put("n_samples", None if self.n_samples is None else float(self.n_samples))
         put("settings", MappingProxyType(dict(self.settings)))
+        put("estimate", self.theta if self.estimate is None else vector(self.estimate, len(self.basis), "estimate"))
         put("covariance", None if self.covariance is None else square(self.covariance, len(self.basis)))
         if np.any(self.scale <= 0):
             raise ValueError("scale must be positive")
@@ -100,7 +105,7 @@ class PolynomialModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.basis, self.theta, self.location, self.scale, self.names, self.n_samples)
-        return type(self), (*parts, dict(self.settings), self.covariance)
+        return type(self), (*parts, dict(self.settings), self.covariance, self.estimate)
 
     @classmethod
     def from_dict(
@@ -148,12 +153,12 @@ class PolynomialModel:
         stderr: standard error; ci_low, ci_high: an interval at `level`; p_value: of θ = 0, two-sided; q_value: the
         false discovery rate at which the term counts as found, by Benjamini and Hochberg ("bh") or Benjamini and
         Yekutieli ("by"), among the interactions, and for terms of one variable among those. With `simultaneous` all
-        intervals hold at once with that probability. All are missing (NaN) for models that were not learned and for
-        parameters that were held. In the units of X a term of low degree is zero or not depending on where zero is;
-        interactions of the highest order are not touched by that.
+        intervals hold at once with that probability. They are of what was estimated, also where θ was moved to make
+        the model a density, and missing (NaN) where nothing was: in models that were not learned, and for parameters
+        that were held. In the units of X, whether a term below the highest degree is zero depends on where zero is.
         """
-        theta, covariance = self._parameters(units), self._covariance(units)
-        return description.term_table(self.basis, self.names, theta, covariance, level, correction, simultaneous)
+        values = self._parameters(units), self._parameters(units, self.estimate), self._covariance(units)
+        return description.term_table(self.basis, self.names, *values, level, correction, simultaneous)
 
     def interactions(self, *, correction: Literal["bh", "by"] = "bh") -> pd.DataFrame:
         """A row a set of interacting variables: its terms tested at once, all in standardised variables.
@@ -161,7 +166,8 @@ class PolynomialModel:
         strength: as in `hyperedges`; chi2, df, p_value: Wald's test that all of its terms are zero; q_value: as in
         `to_frame`, among these rows. Sorted by p-value.
         """
-        return description.interaction_table(self.basis, self.names, self.theta, self.covariance, correction)
+        values = self.theta, self.estimate, self.covariance
+        return description.interaction_table(self.basis, self.names, *values, correction)
 
     def stderr(self, units: Units = "raw") -> np.ndarray:
         """Standard error of every θ, in the order of the basis; NaN where there is none."""
@@ -170,7 +176,8 @@ class PolynomialModel:
     def _covariance(self, units: Units) -> significance.Covariance | None:
         if units == "standardized" or self.covariance is None:
             return self.covariance
-        return significance.in_other_units(self.covariance, _energy.raw_matrix(self.basis, self.location, self.scale))
+        T = _energy.raw_matrix(self.basis, self.location, self.scale)
+        return significance.in_other_units(self.covariance, T)
 
     def precision(self) -> np.ndarray:
         """The precision matrix of a model of degree 2; θ_(i,i) multiplies x_i², so its diagonal is 2θ_(i,i)."""
@@ -184,12 +191,13 @@ class PolynomialModel:
         """A term in words: (0, 0, 1) is ``x0^2*x1``."""
         return description.term_name(term, self.names)
 
-    def _parameters(self, units: Units) -> np.ndarray:
+    def _parameters(self, units: Units, theta: np.ndarray | None = None) -> np.ndarray:
+        theta = self.theta if theta is None else theta
         if units == "standardized":
-            return self.theta
+            return theta
         if units != "raw":
             raise ValueError(f'units must be "raw" or "standardized", not {units!r}')
-        return _energy.raw_units(self.basis, self.theta, self.location, self.scale)
+        return _energy.raw_units(self.basis, theta, self.location, self.scale)
 
     # structure
 
@@ -412,12 +420,7 @@ class PolynomialModel:
 
     def _by_block(self, X: Array, function: Any) -> Array:
         """function of standardised variables (p, b), returning (k, b), for all rows of X, as (n, k)."""
-        X = floating_rows(X, self.names)
-        if X.ndim != 2 or X.shape[1] != self.basis.n_variables:
-            raise ValueError(
-                f"X has shape {tuple(X.shape)}, the model has {self.basis.n_variables} variables: "
-                f"{', '.join(self.names[:8])}{', …' if len(self.names) > 8 else ''}"
-            )
+        X = matching_rows(X, self.names)
         xp = namespace(X)
         location, scale = on_device(self.location[:, None], X), on_device(self.scale[:, None], X)
         width = len(self.basis.cofactors) + 3 * self.basis.degree * self.basis.n_variables

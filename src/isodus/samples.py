@@ -19,7 +19,15 @@ from sklearn.utils import check_random_state
 
 from .arrays import Array, namespace, on_device, to_host, transposed
 
-__all__ = ["ArraySamples", "check_variation", "floating_rows", "generator", "part_of", "standardisation"]
+__all__ = [
+    "ArraySamples",
+    "check_variation",
+    "floating_rows",
+    "generator",
+    "matching_rows",
+    "part_of",
+    "standardisation",
+]
 
 _ROWS_FOR_UNITS = 1 << 17
 _ROWS_FARTHER, _FARTHER = 2000, (1.25, 1.5, 2.0)
@@ -212,3 +220,14 @@ def floating_rows(X: Any, names: Sequence[str]) -> Array:
     if array.dtype.kind == "c":
         raise ValueError("X is complex; a model has real variables")
     return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
+
+
+def matching_rows(X: Any, names: Sequence[str]) -> Array:
+    """X as `floating_rows` gives it, with as many columns as there are names."""
+    X = floating_rows(X, names)
+    if X.ndim != 2 or X.shape[1] != len(names):
+        raise ValueError(
+            f"X has shape {tuple(X.shape)}, the model has {len(names)} variables: "
+            f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
+        )
+    return X

@@ -35,6 +35,7 @@ __all__ = ["PolynomialEstimator", "embedded"]
 _MOST_TERMS_JUDGED = 20_000  # of models whose integrability is looked into
 MOST_JOINT_TERMS = 4000  # beyond which all variables are not solved for jointly, but one by one
 _FAR = 3.0  # standard errors; to move a term so far is to deny what the data say
+_ROWS_A_PARAMETER = 5  # of a variable, below which standard errors are too small
 
 
 class PolynomialEstimator(BaseEstimator):
@@ -96,11 +97,18 @@ class PolynomialEstimator(BaseEstimator):
     def _dependence(
         self, setting: Setting, objective: Objective, thetas: Sequence[np.ndarray], values: Sequence[float]
     ) -> tuple[Dependence, list[str]]:
-        """How samples depend on one another, with the lags that the data ask for, and what is to be said of it."""
+        """How samples depend on one another, with the lags that the data ask for, and what is to be said of errors."""
         how, said = setting.how, []
+        largest, rows = objective.basis.largest, objective.samples.n_rows
+        if rows < _ROWS_A_PARAMETER * largest:
+            said = [
+                f"standard errors from {rows:,} samples for {largest} parameters a variable may be too small: "
+                f"{_ROWS_A_PARAMETER * largest:,} or more are wanted"
+            ]
+            warn(f"{said[0]}. Take fewer terms, or isodus.bootstrap")
         if how.lags is not None and how.lags < 0:
             how = how._replace(lags=lags_of(objective, thetas, values))
-            said = [f"standard errors allow for samples that depend on one another up to {how.lags} rows apart"]
+            said.append(f"standard errors allow for samples that depend on one another up to {how.lags} rows apart")
         return how, said
 
     def _learn_jointly(
@@ -148,7 +156,7 @@ class PolynomialEstimator(BaseEstimator):
                 near = nearest()
             if near is not None:
                 note, far = move_note(model, near)
-                said, model = [*said, note], replace(model, theta=near)
+                said, model = [*said, note], replace(model, theta=near, estimate=model.theta)
                 verdict = model.integrability()
                 if far > _FAR:
                     warn(
