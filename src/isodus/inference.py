@@ -161,7 +161,7 @@ def _neighbours(basis: MonomialBasis) -> tuple[np.ndarray, np.ndarray]:
     groups: dict[tuple[int, ...], list[int]] = {}
     for k, term in enumerate(basis.terms):
         groups.setdefault(tuple(sorted(set(term))), []).append(k)
-    found = set()
+    found: set[tuple[int, int]] = set()
     for variables, terms in groups.items():
         own = [k for v in variables for k in groups.get((v,), [])] if len(variables) == 2 else []
         here = sorted(terms + own)
