@@ -11,9 +11,23 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-__all__ = ["count", "distinct_names", "finite_rows", "generator", "is_index", "square", "vector", "warn"]
+__all__ = [
+    "Interrupted",
+    "count",
+    "distinct_names",
+    "finite_rows",
+    "generator",
+    "is_index",
+    "square",
+    "vector",
+    "warn",
+]
 
 _PACKAGE = os.path.dirname(__file__)
+
+
+class Interrupted(UserWarning):
+    """Ctrl-C ended something early, and what there was is the answer."""
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

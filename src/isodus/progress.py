@@ -19,8 +19,11 @@ _PATIENCE = 1.0  # seconds
 class Progress:
     """``with Progress(show) as progress: progress("sampling", done, total)``.
 
-    show: None for a bar on a terminal (standard error), True for one anywhere, False for none.
+    show: None for a bar on a terminal (standard error), True for one anywhere, False for none. What opens inside
+    another one shows nothing.
     """
+
+    _open = 0
 
     def __init__(self, show: bool | None = None) -> None:
         if show is not None and not isinstance(show, bool):
@@ -30,11 +33,14 @@ class Progress:
         self._bar: Bar | None = None
 
     def __enter__(self) -> Self:
+        self.shown = self.shown and not Progress._open
+        Progress._open += 1
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        Progress._open -= 1
         if self._bar is not None:
             self._bar.stop()
 

@@ -24,7 +24,7 @@ from scipy.special import gammaln
 
 from .arrays import available_memory
 from .basis import MonomialBasis
-from .checks import warn
+from .checks import Interrupted, warn
 from .consensus import agreed
 from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .nodewise import GramNodes, Nodes, SampledNodes, TiltedNodes
@@ -173,7 +173,7 @@ def choose(
 
 
 def _say_interrupted(done: int, of: int, what: str) -> None:
-    warn(f"interrupted after {done} of {of} {what}: the choice is among those")
+    warn(f"interrupted after {done} of {of} {what}: the choice is among those", Interrupted)
 
 
 class _Refits:
