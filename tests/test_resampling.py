@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from isodus import MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching
+from isodus.checks import Interrupted
 from isodus.datasets import paper_1d, paper_pair, regular_gaussian
 from isodus.energy import raw_units
 from isodus.resampling import bootstrap, expected_false, selection_frequencies
@@ -262,7 +263,7 @@ class HalfWay(Gaussian):
     def fit(self, X, y=None, sample_weight=None, groups=None):
         super().fit(X, y, sample_weight)
         if Gaussian.calls == 5:
-            warnings.warn("interrupted after 3 of 30 penalties: the choice is among those", stacklevel=2)
+            warnings.warn("interrupted after 3 of 30 penalties: the choice is among those", Interrupted, stacklevel=2)
         return self
 
 

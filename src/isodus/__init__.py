@@ -2,10 +2,14 @@
 
 from ._version import __version__
 from .basis import MonomialBasis
+from .resampling import bootstrap, selection_frequencies
+from .comparison import compare, compare_groups, nested_test
 from .conditional import Conditional
 from .estimators import ISODUS, PseudoLikelihood, ScoreMatching
+from .goodness import goodness_of_fit
 from .likelihood import match_moments
 from .model import PolynomialModel
+from .planning import sample_size
 
 __all__ = [
     "ISODUS",
@@ -15,5 +19,12 @@ __all__ = [
     "PseudoLikelihood",
     "ScoreMatching",
     "__version__",
+    "bootstrap",
+    "compare",
+    "compare_groups",
+    "goodness_of_fit",
     "match_moments",
+    "nested_test",
+    "sample_size",
+    "selection_frequencies",
 ]

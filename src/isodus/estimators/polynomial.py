@@ -19,6 +19,7 @@ from ..dependence import Dependence
 from ..energy import local_parameters
 from ..enforcement import enforce
 from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note, stray_note
+from ..goodness import GoodnessOfFit, goodness_of_fit
 from ..inference import influence, joint_sandwich, lags_of, node_blocks, node_inverses, node_sandwich
 from ..losses import Loss
 from ..model import PolynomialModel
@@ -223,6 +224,17 @@ class PolynomialEstimator(BaseEstimator):
             raise ValueError("the objective is not finite at these samples: give those that were fitted")
         with one_blas_thread():
             return influence(joint.objective, model.theta, hessian, ~np.isnan(model.stderr("standardized")))
+
+    def goodness_of_fit(
+        self, X: Array, sample_weight: Array | None = None, *, new: bool = False, **options: Any
+    ) -> GoodnessOfFit:
+        """Whether the learned model fits X, as `isodus.goodness.goodness_of_fit` tells, with its options.
+
+        X: the samples that were fitted, whose influence on the model is allowed for; or, with ``new=True``, others.
+        """
+        check_is_fitted(self, "model_")
+        psi = None if new else self.influence(X, sample_weight)
+        return goodness_of_fit(self.model_, X, influence=psi, **options)
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None, **options: Any) -> Any:
         """n new samples from the learned model, with the options of `PolynomialModel.sample`."""
