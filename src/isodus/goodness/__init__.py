@@ -1,0 +1,162 @@
+"""Does the model fit? Residuals that are uniform if it does, a kernel Stein test, and moments side by side.
+
+Residuals look at one variable given the others, with an exact distribution (`residual`); the Stein test at what
+variables have to do with one another (`stein`); moments say in which terms samples and model differ (`moments`). A
+model that was learned from the same rows has been bent towards them: `influence`, how each row has moved θ, tells the
+tests by how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..checks import generator
+from ..model import PolynomialModel
+from ..significance import check_level
+from .moments import moment_table
+from .residual import plot_residuals, residual_test, residuals, uniformity
+from .rows import checked
+from .stein import SteinTest, stein_test
+
+__all__ = [
+    "GoodnessOfFit",
+    "SteinTest",
+    "goodness_of_fit",
+    "moment_table",
+    "plot_residuals",
+    "residual_test",
+    "residuals",
+    "stein_test",
+]
+
+_DRAWS = 10_000  # of the residuals' statistics
+_SHOWN = 12  # variables
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class GoodnessOfFit:
+    """What `goodness_of_fit` found.
+
+    Attributes
+    ----------
+    residuals : DataFrame
+        As `residual_test` gives it, a row a variable.
+    stein : SteinTest
+        As `stein_test` gives it.
+    moments : DataFrame or None
+        As `moment_table` gives it; None where the model cannot be sampled.
+    note : str
+        Why there are no moments, or why they are not to be trusted; empty if all is well.
+    values : array of shape (n, p)
+        The residuals themselves.
+    level : float
+        How often a true model is called a misfit; each of the two tests has half of it.
+    """
+
+    residuals: pd.DataFrame
+    stein: SteinTest
+    moments: pd.DataFrame | None
+    note: str
+    values: np.ndarray
+    level: float = 0.05
+
+    @property
+    def misfits(self) -> list[str]:
+        """The variables whose residuals are not uniform, the worst first."""
+        q = self.residuals["q_value"].sort_values(kind="stable")
+        return list(q.index[q < self.level / 2])
+
+    @property
+    def verdict(self) -> str:
+        """One line in words."""
+        p, names = self.stein.p_value, self.misfits
+        figures = f"Stein p = {p:.2g}, least residual q = {self.residuals['q_value'].min():.2g}"
+        if names:
+            return f"misfit: residuals of {_listed(names)} ({figures})"
+        if p >= self.level / 2:
+            return f"no misfit found ({figures})"
+        worst = self.stein.by_variable.sort_values(ascending=False, kind="stable").index
+        return f"misfit: the score, most at {_listed(list(worst[: 1 + len(worst) // 4]))} ({figures})"
+
+    def __repr__(self) -> str:
+        worst = self.residuals.sort_values("p_value", kind="stable")
+        shown = worst.head(_SHOWN).to_string(float_format=lambda value: f"{value:.3g}")
+        more = f", the worst {_SHOWN} of {len(worst)} variables" if len(worst) > _SHOWN else ""
+        lines = [f"GoodnessOfFit: {self.verdict}", repr(self.stein), f"Residuals{more}:", shown]
+        if self.moments is not None:
+            z = self.moments["z"]
+            far = z.abs().sort_values(ascending=False, kind="stable").index[:3]
+            lines.append("Moments, the farthest: " + ", ".join(f"{term} (z = {z[term]:+.1f})" for term in far))
+        return "\n".join(lines + ([f"Note: {self.note}"] if self.note else []))
+
+    def plot(self, ax: Any = None) -> Any:
+        """`plot_residuals` of these residuals; returns the axes."""
+        return plot_residuals(self.values, self.residuals, ax=ax)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+
+
+def goodness_of_fit(
+    model: PolynomialModel,
+    X: Any,
+    *,
+    influence: Any = None,
+    dependence: int | None = None,
+    level: float = 0.05,
+    n_bootstrap: int = 1000,
+    max_samples: int = 2000,
+    n_draws: int = 10_000,
+    rng: int | np.random.Generator | None = 0,
+    progress: bool | None = None,
+) -> GoodnessOfFit:
+    """Whether a model fits samples, and where not: `residual_test`, `stein_test` and `moment_table`.
+
+    Parameters
+    ----------
+    model, X, influence, dependence
+        As in `residual_test`.
+    level : float
+        How often a true model is called a misfit: the verdict is "misfit" where the Stein test's p-value, or the least
+        q-value of the residuals, is below half of it. Moments have no say.
+    n_bootstrap, max_samples : int
+        As in `stein_test`.
+    n_draws : int
+        As in `moment_table`.
+    rng : int or numpy.random.Generator
+        Where all random numbers come from.
+    progress : bool, optional
+        A progress bar; by default on a terminal, after a second.
+
+    Examples
+    --------
+    >>> from isodus import PolynomialModel
+    >>> from isodus.datasets import paper_pair
+    >>> from isodus.goodness import goodness_of_fit
+    >>> X = paper_pair().sample(1000, rng=1)
+    >>> goodness_of_fit(paper_pair(), X).verdict.split(" (")[0]
+    'no misfit found'
+    >>> standard = PolynomialModel.from_dict({(0, 0): 0.5, (1, 1): 0.5})
+    >>> goodness_of_fit(standard, X).misfits
+    ['x0', 'x1']
+    """
+    Y, psi, lags = checked(model, X, influence, dependence)
+    rng, level = generator(rng), check_level(level)
+    U = residuals(model, X)
+    table = uniformity(model, Y, U, psi, lags, _DRAWS, rng)
+    same: dict[str, Any] = dict(influence=psi, dependence=dependence, rng=rng, progress=progress)
+    stein = stein_test(model, X, n_bootstrap=n_bootstrap, max_samples=max_samples, **same)
+    moments, note = None, ""
+    try:
+        moments = moment_table(model, X, n_draws=n_draws, **same)
+    except ValueError as error:
+        note = f"no moments: {error}"
+    if moments is not None and not moments.attrs["trustworthy"]:
+        note = "the model's moments are not to be trusted: its chains have not mixed"
+    return GoodnessOfFit(table, stein, moments, note, U, level)

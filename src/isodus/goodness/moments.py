@@ -1,0 +1,86 @@
+"""Moments of the samples and of the model, side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..checks import count
+from ..energy import cofactor_matrix
+from ..model import PolynomialModel
+from .rows import by_power, checked, neighbours
+
+__all__ = ["moment_table"]
+
+
+def moment_table(
+    model: PolynomialModel,
+    X: Any,
+    *,
+    influence: Any = None,
+    dependence: int | None = None,
+    n_draws: int = 10_000,
+    rng: int | np.random.Generator | None = 0,
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """The mean of every monomial of the model, in standardised variables, in the samples and in draws of the model.
+
+    It shows where a model is off, not whether: there are many moments, and those that were fitted agree.
+
+    Parameters
+    ----------
+    model, X, influence, dependence
+        As in `residual_test`. With `influence`, stderr is that of the difference, θ̂ moving both: under the model
+        ∂E[t_k]/∂θ_l = −Cov(t_k, t_l), so that it is that of the mean of t + Cov(t) ψ over rows.
+    n_draws : int
+        Samples of the model, as `PolynomialModel.sample` makes them.
+    rng : int or numpy.random.Generator
+        Where these come from.
+    progress : bool, optional
+        A progress bar; by default on a terminal, after a second.
+
+    Returns
+    -------
+    DataFrame
+        A row a term: observed and its stderr; model and its model_stderr (of chains, from the least effective sample
+        size of the term's variables); z, the difference over the root of the sum of squares of both errors. Its
+        `attrs["trustworthy"]` is False if the draws are not.
+
+    Examples
+    --------
+    >>> from isodus.datasets import paper_pair
+    >>> from isodus.goodness import moment_table
+    >>> table = moment_table(paper_pair(1), paper_pair(2).sample(1000, rng=1))
+    >>> table.z.abs().idxmax()
+    'x0*x1'
+    """
+    Y, psi, lags = checked(model, X, influence, dependence)
+    draws = model.sample(count(n_draws, "n_draws"), rng=rng, progress=progress)
+    t, T = _monomials(model, Y), _monomials(model, (np.asarray(draws) - model.location) / model.scale)
+    observed, expected = t.mean(axis=1), T.mean(axis=1)
+    W = (t - observed[:, None]).T
+    if psi is not None:
+        W += psi @ np.atleast_2d(np.cov(T))
+    stderr = np.sqrt(np.square(neighbours(W, lags)).sum(axis=0)) / len(Y)
+    info = draws.info
+    share = np.minimum(np.minimum(info.ess, info.tail_ess) / info.n_draws, 1.0)
+    least = np.append(share, 1.0)[model.basis.factors].min(axis=1)  # factors are padded with -1
+    error = T.std(axis=1) / np.sqrt(np.maximum(least * T.shape[1], 1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = (observed - expected) / np.hypot(stderr, error)
+    columns = dict(observed=observed, stderr=stderr, model=expected, model_stderr=error, z=z)
+    table = pd.DataFrame(columns, pd.Index([model.term_name(term) for term in model.basis.terms], name="term"))
+    table.attrs["trustworthy"] = info.trustworthy
+    return table
+
+
+def _monomials(model: PolynomialModel, Y: np.ndarray) -> np.ndarray:
+    """Every monomial at every row, (M, n); Y: (n, p)."""
+    basis, rows = model.basis, np.ascontiguousarray(Y.T)
+    H, t = cofactor_matrix(basis, rows), np.empty((len(basis), len(Y)))
+    for i, y in enumerate(rows):
+        for l, terms, cofactors in by_power(basis, i):
+            t[terms] = y**l * H[cofactors]
+    return t

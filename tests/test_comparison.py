@@ -1,0 +1,482 @@
+"""Comparisons against sums by hand, explicit quadratic forms, closed forms, and the size of tests over many sets."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import drawn
+from scipy.sparse import csr_array
+from scipy.stats import chi2, norm, sem, t
+
+from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching
+from isodus.comparison import compare, compare_groups, nested_test
+from isodus.datasets import double_wells, gaussian
+from isodus.planning import sample_size
+
+WELLS = double_wells(2, height=1.0, coupling=0.5)
+GAUSS = gaussian(np.array([[1.0, 0.4], [0.4, 1.0]]))
+ALONE = [(0,), (1,), (0, 0), (1, 1), (0, 0, 0), (1, 1, 1), (0, 0, 0, 0), (1, 1, 1, 1)]
+NAMES = ["a", "b"]
+
+
+def at(size, shift=0.0):
+    """Independent Gaussians of variance 1/(2 size), whose conditionals SciPy knows."""
+    return PolynomialModel.from_dict({(0,): shift, (1,): 0.0, (0, 0): size, (1, 1): size}, names=NAMES)
+
+
+def frame(X):
+    return pd.DataFrame(X, columns=NAMES)
+
+
+@cache
+def fitted(kind, degree, model, n=1500, **options):
+    return kind(degree, **options).fit(frame(drawn(model, n)))
+
+
+def sets(model, n, k, seed=0):
+    return np.split(np.asarray(model.sample(n * k, rng=seed)), k)
+
+
+# scores
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_and_paired_differences_by_hand(weighted):
+    X = np.random.default_rng(0).normal(0, 0.8, (300, 2))
+    counts = np.random.default_rng(1).integers(0, 4, 300) if weighted else np.ones(300, int)
+    models = {"right": at(0.78), "wide": at(0.4), "narrow": at(1.5)}
+    result = compare(models, frame(X), sample_weight=counts if weighted else None)
+    by_hand = {
+        name: np.repeat(norm.logpdf(X, 0, np.sqrt(0.5 / size)).mean(axis=1), counts)
+        for name, size in (("right", 0.78), ("wide", 0.4), ("narrow", 1.5))
+    }
+    assert result.table["name"].tolist() == sorted(by_hand, key=lambda name: -by_hand[name].mean())
+    for row in result.table.itertuples():
+        own, less = by_hand[row.name], by_hand[row.name] - by_hand["right"]
+        assert (row.score, row.stderr) == (pytest.approx(own.mean()), pytest.approx(sem(own)))
+        assert (row.difference, row.difference_stderr) == (pytest.approx(less.mean()), pytest.approx(sem(less)))
+        assert (row.n_terms, row.degree, row.no_density) == (2, 2, "")
+        if row.name != "right":
+            assert row.z == pytest.approx(less.mean() / sem(less))
+    assert result.verdict == "all models are Gaussian: take right"
+    assert (len(result.wald), result.recommended) == (0, "right")
+
+
+def test_scores_are_those_of_the_estimators():
+    estimators = [fitted(ISODUS, 2, WELLS), fitted(ISODUS, 4, WELLS)]
+    X = frame(drawn(WELLS, 3000)[1500:])
+    table = compare(estimators, X).table.set_index("name")
+    for estimator, name in zip(estimators, ("ISODUS (degree 2)", "ISODUS (degree 4)"), strict=True):
+        assert table.loc[name, "score"] == pytest.approx(estimator.score(X), rel=1e-12)
+
+
+def test_a_simpler_model_is_taken_within_two_standard_errors():
+    X = frame(np.random.default_rng(0).normal(0, 0.8, (400, 2)))
+    more = at(0.78, shift=-0.02 * np.sign(X["a"].mean()))  # a term more, and hardly another density
+    result = compare({"more": more, "less": at(0.78)}, X)
+    assert result.table["name"].tolist() == ["more", "less"]
+    assert -2 < result.table["z"].iloc[1] < 0
+    assert result.recommended == "less"
+    assert result.verdict.endswith("take less, the simplest within two standard errors of the best")
+    alike = compare({"one": at(0.78), "two": at(0.78)}, X)
+    assert alike.recommended == "one"
+    assert np.isnan(alike.table["z"]).all()
+
+
+def test_gaussian_samples_keep_the_gaussian():
+    X = frame(drawn(GAUSS, 4000)[1500:])
+    result = compare([fitted(ISODUS, 2, GAUSS), fitted(ISODUS, 4, GAUSS)], X)
+    assert result.verdict == "all models are Gaussian: take ISODUS (degree 2)"  # the data support no more
+    assert (result.wald["chi2"].tolist(), result.wald["p_value"].tolist()) == ([0.0], [1.0])
+    assert "9 of 9 terms held at a bound, or left out as unsupported" in result.wald["note"][0]
+
+
+@pytest.mark.filterwarnings("ignore:the learned model")
+def test_terms_that_gaussian_samples_do_not_ask_for_are_never_recommended():
+    """Score matching keeps what ISODUS leaves out; some of its models have no density."""
+    verdicts = []
+    for X in sets(GAUSS, 2000, 8):
+        result = compare([ISODUS(2).fit(X[:800]), ScoreMatching().fit(X[:800])], X[800:])
+        assert result.recommended == "ISODUS (degree 2)"
+        verdicts.append(result.verdict)
+    assert any("no evidence that ScoreMatching (degree 4) predicts better than" in verdict for verdict in verdicts)
+    assert any("ScoreMatching (degree 4) has no conditional density of x" in verdict for verdict in verdicts)
+    assert any("terms beyond degree 2 cannot be told from zero (Wald χ² =" in verdict for verdict in verdicts)
+
+
+def test_double_wells_take_more_than_a_gaussian():
+    result = compare([fitted(ISODUS, 2, WELLS), fitted(ISODUS, 4, WELLS)], frame(drawn(WELLS, 4000)[1500:]))
+    assert result.recommended == "ISODUS (degree 4)"
+    assert result.verdict.startswith("ISODUS (degree 4) predicts better than the Gaussian, ISODUS (degree 2), by 0.")
+    assert "terms beyond degree 2 are not zero (Wald χ²" in result.verdict
+    assert repr(result).startswith(f"Comparison: {result.verdict}\n")
+    assert "no_density" not in repr(result)
+    (row,) = result.nested.itertuples()
+    assert (row.smaller, row.larger, row.n_terms, row.df) == ("ISODUS (degree 2)", "ISODUS (degree 4)", 9, 9)
+    assert row.chi2 == pytest.approx(nested_test(fitted(ISODUS, 4, WELLS), 2).statistic)
+
+
+def test_a_gaussian_that_predicts_better_is_taken():
+    """Wells where there are none, as if badly learned."""
+    worse = PolynomialModel.from_dict({(0, 0): -2.0, (1, 1): -2.0, (0,) * 4: 1.0, (1,) * 4: 1.0}, names=NAMES)
+    result = compare({"wells": worse, "gauss": at(0.5)}, frame(drawn(GAUSS, 500)))
+    assert result.recommended == "gauss"
+    assert result.verdict.startswith("the Gaussian, gauss, predicts better, by ")
+    assert "terms beyond degree 2 not tested: the model has no standard errors" in result.verdict
+
+
+def test_a_score_without_a_density_names_the_variable():
+    X = frame(np.vstack([np.zeros((10, 2)), [[0.0, 9.0]] * 3]))
+    bad = PolynomialModel.from_dict({(0, 0): 1.0, (1, 1): 1.0, (0, 0, 1): -0.2}, names=NAMES)  # none of a if b > 5
+    result = compare({"bad": bad, "good": at(1.0)}, X)
+    row = result.table.iloc[1]
+    assert (row["name"], row["score"], row["difference"], row["no_density"]) == ("bad", -np.inf, -np.inf, "a (3)")
+    assert result.verdict == "bad has no conditional density of a (3); all others are Gaussian: take good"
+    none = compare([bad], X)
+    assert none.recommended is None
+    assert none.verdict == "no model has all conditional densities at all samples (model (degree 3): a (3))"
+    assert "a (3)" in repr(none)
+    fine = compare({"bad": bad}, X, sample_weight=[1.0] * 10 + [0.0] * 3)  # what has no weight is not there
+    assert np.isfinite(fine.table["score"]).all()
+
+
+def test_without_a_gaussian_it_says_so():
+    result = compare([fitted(ISODUS, 4, WELLS)], frame(drawn(WELLS, 2000)[1500:]))
+    assert result.verdict.startswith("no Gaussian to compare with (degree=2); terms of ISODUS (degree 4) beyond")
+
+
+def test_names_of_a_list_are_as_long_as_it_takes():
+    few = fitted(ISODUS, 4, WELLS, l1=0.2)
+    models = [fitted(ISODUS, 2, WELLS), fitted(ISODUS, 4, WELLS), few, few, at(0.5)]
+    result = compare(models, frame(drawn(WELLS, 300)))
+    k = np.count_nonzero(few.model_.theta)
+    assert set(result.table["name"]) == {
+        "ISODUS (degree 2)",
+        "ISODUS (degree 4, 14 terms)",
+        f"2: ISODUS (degree 4, {k} terms)",
+        f"3: ISODUS (degree 4, {k} terms)",
+        "model (degree 2)",
+    }
+    notes = result.wald.set_index("name")["note"]
+    assert "with l1 and without debias=True" in notes[f"2: ISODUS (degree 4, {k} terms)"]
+    chosen = compare([fitted(ISODUS, 4, WELLS, l1="auto")], frame(drawn(WELLS, 300)))
+    assert chosen.wald["note"].tolist() == ["terms were chosen by a penalty from the same samples"]
+
+
+def test_variables_are_matched_by_name():
+    X = frame(drawn(WELLS, 500))
+    swapped = ISODUS(2).fit(frame(drawn(WELLS, 1500))[["b", "a"]])
+    result = compare({"one": fitted(ISODUS, 4, WELLS), "two": swapped, "three": fitted(ISODUS, 2, WELLS)}, X)
+    scores = result.table.set_index("name")["score"]
+    assert scores["two"] == pytest.approx(scores["three"])
+    pairs = result.nested.set_index("smaller")["chi2"]
+    assert pairs["two"] == pytest.approx(pairs["three"])
+    own = {(0, 0): 1.0, (0, 1): 0.1, (1, 1): 1.0, (0,): 0.0, (1,): 0.0, (1, 1, 1): 0.1, (1, 1, 1, 1): 0.1}
+    uneven = PolynomialModel.from_dict(own, names=["b", "a"])  # a alone has terms beyond degree 2
+    (row,) = compare({"small": uneven, "large": fitted(ISODUS, 4, WELLS)}, X).nested.itertuples()
+    terms = [("a", "a", "a"), ("a",) * 4, *fitted(ISODUS, 2, WELLS).model_.basis.terms]
+    assert row.chi2 == pytest.approx(nested_test(fitted(ISODUS, 4, WELLS), terms).statistic)
+    with pytest.raises(ValueError, match="give X as a DataFrame"):
+        compare([fitted(ISODUS, 4, WELLS), swapped], X.to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("models", "X", "message"),
+    [
+        ([], np.zeros((5, 2)), "a list of at least one model"),
+        ("abc", np.zeros((5, 2)), "a list of at least one model"),
+        ([3], np.zeros((5, 2)), "models.0. must be a fitted estimator or a PolynomialModel, not 3"),
+        ({"x": None}, np.zeros((5, 2)), "x must be a fitted estimator"),
+        ([at(1), GAUSS], np.zeros((5, 2)), "model .degree 2, 3 terms. has other variables than the first model: a is"),
+        ([at(1)], np.zeros((5, 3)), "X has shape"),
+        ([at(1)], np.array([[0.0, 1.0], [np.nan, 2.0]]), "row 1, column a"),
+        ([at(1)], np.zeros((1, 2)), "X has one row"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(models, X, message):
+    with pytest.raises(ValueError, match=message):
+        compare(models, X)
+
+
+def test_estimators_must_be_fitted_and_weights_fit_the_rows():
+    with pytest.raises(ValueError, match="must be a fitted estimator or a PolynomialModel, not ISODUS"):
+        compare([ISODUS()], np.zeros((5, 2)))
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        compare([at(1)], np.zeros((5, 2)), sample_weight=np.ones(4))
+
+
+# nested terms
+
+
+def quadratic_form(model, terms):
+    k = [model.basis.terms.index(term) for term in terms]
+    theta, C = model.theta[k], model.covariance[np.ix_(k, k)]
+    statistic = theta @ np.linalg.solve(C, theta)
+    return statistic, len(k), chi2.sf(statistic, len(k))
+
+
+def test_all_ways_to_name_the_smaller_model_are_the_same():
+    large = fitted(PseudoLikelihood, 4, WELLS, integrable="warn").model_
+    beyond = [term for term in large.basis.terms if len(term) > 2]
+    low = [term for term in large.basis.terms if len(term) <= 2]
+    ways = [2, np.int64(2), fitted(ISODUS, 2, WELLS), fitted(ISODUS, 2, WELLS).model_, MonomialBasis(2, 2), low]
+    ways.append([tuple(NAMES[v] for v in term) for term in low])
+    for way in ways:
+        assert nested_test(large, way) == pytest.approx(quadratic_form(large, beyond))
+    assert nested_test(large, terms=beyond) == pytest.approx(quadratic_form(large, beyond))
+    one = nested_test(large, terms=[("b", "a", "a")])
+    assert one == pytest.approx(quadratic_form(large, [(0, 0, 1)]))
+    row = large.to_frame("standardized").set_index("term").loc["a^2*b"]
+    assert one.p_value == pytest.approx(row["p_value"])
+
+
+def test_units_do_not_matter_where_what_is_left_is_closed_under_translation():
+    X = frame(drawn(WELLS, 1500))
+    small = MonomialBasis(2, terms=[*ALONE, (0, 1)])
+    moved = X * [1e3, 0.01] + [-4e3, 7.0]
+    options = dict(tol=1e-10, integrable="warn")
+    plain, other = (nested_test(PseudoLikelihood(**options).fit(Y), small) for Y in (X, moved))
+    assert other.statistic == pytest.approx(plain.statistic, rel=1e-5)
+
+
+def test_a_model_that_keeps_its_origin_is_tested_there():
+    """Without linear terms: the hypothesis is that they are zero in the units of the samples."""
+    X = frame(drawn(GAUSS, 1500) + np.array([0.05, -0.02]))
+    large, small = PseudoLikelihood(2).fit(X), PseudoLikelihood(2, min_degree=2).fit(X)
+    raw = large.model_.to_frame().set_index("term")
+    test = nested_test(large, small)
+    assert test.df == 2
+    one = PolynomialModel(MonomialBasis(2, terms=[(0, 0), (0, 1), (1, 1), (1,)]), np.ones(4), names=NAMES)
+    assert nested_test(large, one).p_value == pytest.approx(raw.loc["a", "p_value"])
+    (row,) = compare({"small": small, "large": large}, X).nested.itertuples()
+    assert (row.chi2, row.note) == (pytest.approx(test.statistic), "in the units of the samples")
+    assert nested_test(large, small.model_.basis).statistic != pytest.approx(test.statistic, rel=1e-3)
+
+
+def test_nested_tests_have_their_size():
+    """Terms beyond a*b and those of one variable are zero; 5 % of 240 sets, within 3.5 binomial errors."""
+    sets = np.split(np.asarray(WELLS.sample(500 * 240, rng=0)), 240)
+    small = MonomialBasis(2, terms=[*ALONE, (0, 1)])
+    p = np.array([nested_test(ISODUS().fit(X), small).p_value for X in sets])
+    assert abs(np.mean(p < 0.05) - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 240)
+    assert abs(np.mean(p < 0.5) - 0.5) < 3.5 * np.sqrt(0.25 / 240)
+
+
+def test_what_was_held_is_no_evidence():
+    model = fitted(ISODUS, 4, GAUSS).model_
+    assert nested_test(model, 2) == (0.0, 0, 1.0)
+    C = np.diag([1.0, 1.0, np.nan])
+    part = PolynomialModel(MonomialBasis(1, 3), [0.0, 2.0, 5.0], covariance=C)
+    assert nested_test(part, 1) == pytest.approx((4.0, 1, chi2.sf(4.0, 1)))
+    moved = PolynomialModel(MonomialBasis(1, 3), [0.0, 1.0, 5.0], covariance=C, estimate=[0.0, 2.0, 5.0])
+    assert nested_test(moved, 1) == nested_test(part, 1)
+
+
+def test_terms_that_cannot_be_told_apart_are_named():
+    C = np.array([[1.0, 0, 0], [0, 1.0, 1.0], [0, 1.0, 1.0]])
+    model = PolynomialModel(MonomialBasis(2, terms=[(0,), (0, 0), (1,)]), np.ones(3), names=NAMES, covariance=C)
+    with pytest.raises(ValueError, match="(b, a.2|a.2, b) cannot be told apart: their covariance is singular"):
+        nested_test(model, terms=[(0,), (0, 0), (1,)])
+
+
+def test_of_a_sparse_covariance_only_blocks_are_tested():
+    C = csr_array(np.diag([1.0, 1.0, 4.0]) + np.diag([0.5, 0.0], 1) + np.diag([0.5, 0.0], -1))
+    C.eliminate_zeros()
+    model = PolynomialModel(MonomialBasis(2, terms=[(0,), (0, 0), (1,)]), np.ones(3), names=NAMES, covariance=C)
+    with pytest.raises(ValueError, match="only parts of the covariance are known"):
+        nested_test(model, terms=[(0,), (0, 0)])
+    assert nested_test(model, terms=[(0, 0)]).statistic == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(small=MonomialBasis(2, 6)), "small is not nested in large: a.5 is no term of the basis"),
+        (dict(small=[(0, 0, 0, 0), ("a", "z")]), "'z', which is no column"),
+        (dict(small=4), "no term is asked to be zero"),
+        (dict(), "give one of small and terms, not neither"),
+        (dict(small=2, terms=[(0, 1)]), "give one of small and terms, not both"),
+        (dict(terms="ab"), "terms must list terms"),
+        (dict(small=2.5), "small is not nested in large must list terms"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        nested_test(fitted(ISODUS, 4, WELLS), **options)
+
+
+def test_a_test_needs_a_covariance():
+    with pytest.raises(ValueError, match="the model has no standard errors"):
+        nested_test(at(1.0), 1)
+    with pytest.raises(ValueError, match="large must be a fitted estimator or a PolynomialModel, not ISODUS"):
+        nested_test(ISODUS(), 2)
+    with pytest.raises(ValueError, match="large must be a fitted estimator or a PolynomialModel, not 3"):
+        nested_test(3, 2)
+
+
+# groups
+
+
+def test_two_groups_of_one_variable_have_closed_forms():
+    """θ₂ = 1/(2v) with the variance (m₄ − v²)/(4v⁴n), in each group by itself."""
+    rng = np.random.default_rng(0)
+    groups = [rng.normal(50.0, 2.0, 400), rng.normal(52.0, 2.5, 700)]
+    result = compare_groups(*(x[:, None] for x in groups), ISODUS(2), units="raw")
+    v = np.array([x.var() for x in groups])
+    m4 = np.array([np.mean((x - x.mean()) ** 4) for x in groups])
+    row = result.table.set_index("term").loc["x0^2"]
+    assert (row["theta_1"], row["theta_2"]) == pytest.approx(0.5 / v)
+    assert row["stderr"] == pytest.approx(np.sqrt(np.sum((m4 - v**2) / (4 * v**4 * [400, 700]))), rel=1e-6)
+    z = (row["theta_1"] - row["theta_2"]) / row["stderr"]
+    assert (row["difference"], row["p_value"]) == pytest.approx((0.5 / v[0] - 0.5 / v[1], 2 * norm.sf(abs(z))))
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(
+        row["difference"] + row["stderr"] * norm.ppf([0.025, 0.975])
+    )
+
+
+def test_the_test_of_one_term_is_welchs():
+    """θ = 1/(2⟨x²⟩), of which only the variance of x² makes the error."""
+    rng = np.random.default_rng(0)
+    groups = [rng.normal(0.0, 1.0, (30, 1)), rng.normal(0.0, 1.3, (12, 1))]
+    result = compare_groups(*groups, ISODUS(basis=MonomialBasis(1, terms=[(0, 0)])), units="raw")
+    m = np.array([np.mean(x**2) for x in groups])
+    C = np.array([np.var(x**2) / (4 * np.mean(x**2) ** 4 * len(x)) for x in groups])
+    z = (0.5 / m[0] - 0.5 / m[1]) / np.sqrt(C.sum())
+    nu = C.sum() ** 2 / (C[0] ** 2 / 29 + C[1] ** 2 / 11)
+    assert result.test == pytest.approx((z**2, 1, 2 * t.sf(abs(z), nu)), rel=1e-5)
+
+
+def test_few_samples_and_many_terms_have_their_size_too():
+    """60 samples each for 20 terms, where the χ² of many samples would be wrong 17 % of the time."""
+    sphere = gaussian(np.eye(5) + 0.2)
+    p = [compare_groups(X[:60], X[60:], ISODUS(2)).test.p_value for X in sets(sphere, 120, 100)]
+    assert abs(np.mean(np.less(p, 0.05)) - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 100)
+
+
+@cache
+def same_groups():
+    """Groups of 300 and 500 from one model, 120 times."""
+    return [compare_groups(X[:300], X[300:]) for X in sets(WELLS, 800, 120)]
+
+
+def test_groups_that_do_not_differ_are_told_apart_as_often_as_said():
+    overall = np.mean([result.test.p_value < 0.05 for result in same_groups()])
+    assert abs(overall - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 120)
+    p = np.array([result.table["p_value"] for result in same_groups()])
+    assert p.shape == (120, 14)
+    assert np.all(np.abs(np.mean(p < 0.05, axis=0) - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 120))
+    assert abs(np.mean(p < 0.05) - 0.05) < 0.02
+    any_found = np.mean([len(result.different()) > 0 for result in same_groups()])  # of two families of terms
+    assert any_found < 0.1 + 3.5 * np.sqrt(0.1 * 0.9 / 120)
+
+
+def test_standard_errors_of_differences_are_their_spread():
+    spread = np.std([result.table["difference"] for result in same_groups()], axis=0, ddof=1)
+    claimed = np.mean([result.table["stderr"] for result in same_groups()], axis=0)
+    assert np.all(np.abs(claimed / spread - 1) < 4 / np.sqrt(2 * 119))
+
+
+def test_gaussian_groups_that_do_not_differ_are_left_in_peace():
+    """Which terms are compared is chosen by the data, and the size holds nonetheless."""
+    results = [compare_groups(X[:200], X[200:]) for X in sets(GAUSS, 400, 80, seed=3)]
+    assert np.mean([len(result.table) == 5 for result in results]) > 0.9
+    overall = np.mean([result.test.p_value < 0.05 for result in results])
+    assert abs(overall - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 80)
+
+
+def test_a_difference_is_found_where_it_is():
+    other = double_wells(2, height=1.0, coupling=1.2)
+    result = compare_groups(drawn(WELLS, 2000), drawn(other, 2000))
+    assert result.different()["term"].tolist() == ["x0*x1"]
+    assert result.verdict.startswith("the groups differ (T² =")
+    assert "1 of 14 terms differ at a false discovery rate of 5 %, foremost x0*x1, by -" in result.verdict
+    raw = compare_groups(drawn(WELLS, 2000), drawn(other, 2000), units="raw").table.set_index("term")
+    assert abs(raw.loc["x0*x1", "difference"] + 0.7) < 4 * raw.loc["x0*x1", "stderr"]
+    same = compare_groups(drawn(WELLS, 4000)[:2000], drawn(WELLS, 4000)[2000:])
+    assert same.verdict.startswith("no evidence that the groups differ (T² =")
+    assert repr(same) == f"GroupComparison: {same.verdict}"
+
+
+def test_power_is_what_was_planned():
+    """The difference of two independent estimates, each with the standard error that `sample_size` foretells."""
+    n, k, other = 700, 60, double_wells(2, height=1.0, coupling=1.3)
+    groups = zip(sets(WELLS, n, k, seed=1), sets(other, n, k, seed=2), strict=True)
+    rows = [compare_groups(X, Y, units="raw").table.set_index("term").loc["x0*x1"] for X, Y in groups]
+    all_terms = MonomialBasis(2, 4, max_order=2)
+    plans = [sample_size(model, (0, 1), error=0.1, basis=all_terms) for model in (WELLS, other)]
+    z = 0.8 / np.hypot(*(plan.stderr(n) for plan in plans))
+    predicted = norm.sf(norm.ppf(0.975) - z)
+    assert 0.3 < predicted < 0.9  # otherwise the next line says nothing
+    found = np.mean([row["p_value"] < 0.05 for row in rows])
+    assert abs(found - predicted) < 3.5 * np.sqrt(predicted * (1 - predicted) / k)
+
+
+def test_gaussians_with_other_correlations_are_compared_as_gaussians():
+    """Their mixture is none: it has terms beyond degree 2 that neither group has."""
+    other = gaussian(np.array([[1.0, -0.6], [-0.6, 1.0]]))
+    groups = drawn(GAUSS, 1500) + 3.0, 4.0 * drawn(other, 1500)
+    result = compare_groups(*groups)
+    assert len(result.table) == 5
+    assert result.notes == ["9 terms, which the samples do not support, are left out; 5 are compared"]
+    assert "x0*x1" in set(result.different()["term"])
+    assert np.count_nonzero(ISODUS(integrable="warn").fit(np.vstack(groups)).model_.theta) > 5
+
+
+def test_units_and_order_do_not_matter():
+    X, Y = frame(drawn(WELLS, 1000)), frame(1.2 * drawn(WELLS, 2000)[1000:] + 0.1)
+    plain = compare_groups(X, Y)
+    move = lambda Z: (Z * [1e3, 0.02] + [5e3, -3.0])[["b", "a"]]
+    moved = compare_groups(move(X)[["a", "b"]], move(Y))
+    raw = compare_groups(move(X)[["a", "b"]], move(Y), units="raw")
+    back = compare_groups(Y, X)
+    assert np.allclose(moved.table["p_value"], plain.table["p_value"], rtol=1e-4, atol=1e-12)
+    assert moved.test.statistic == pytest.approx(plain.test.statistic, rel=1e-4)
+    top = plain.table["degree"] == 4
+    assert np.allclose(raw.table["p_value"][top], plain.table["p_value"][top], rtol=1e-4)
+    assert not np.allclose(raw.table["p_value"][~top], plain.table["p_value"][~top], rtol=0.1)
+    assert np.allclose(back.table["difference"], -plain.table["difference"], rtol=1e-3)
+    assert moved.table["term"].tolist() == plain.table["term"].tolist()
+
+
+def test_terms_of_a_penalty_and_of_a_basis_are_compared():
+    X, Y = drawn(WELLS, 1000), drawn(WELLS, 2000)[1000:]
+    sparse = compare_groups(X, Y, ISODUS(l1="auto"))
+    assert 8 < len(sparse.table) < 14
+    assert sparse.table["p_value"].notna().all()
+    own = MonomialBasis(2, terms=[(0, 0), (1, 1), (0, 1), (0, 0, 0, 0), (1, 1, 1, 1)])  # keeps its origin
+    listed = compare_groups(X, Y, ScoreMatching(basis=own))
+    assert listed.table["term"].tolist() == ["x0^2", "x0*x1", "x1^2", "x0^4", "x1^4"]
+    assert all(model.location.tolist() == [0.0, 0.0] for model in listed.models)
+    few = compare_groups(X[:40], Y, ISODUS(basis=MonomialBasis(2, 4)))
+    assert few.notes[-1].startswith("standard errors of group 1 may be too small")
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "options", "message"),
+    [
+        (frame(np.eye(2)), frame(np.eye(2)).rename(columns={"b": "c"}), {}, "group 2: (.|\n)*- c\n(.|\n)*- b"),
+        (np.zeros((9, 2)), np.zeros((9, 3)), {}, "group 1: columns without variation: x0, x1"),
+        (
+            np.random.default_rng(0).random((9, 2)),
+            np.random.default_rng(0).random((9, 3)),
+            {},
+            "group 2: X has 3 features",
+        ),
+        (frame(np.eye(2)), frame([[1.0, np.nan], [2.0, 3.0]]), {}, "group 2: .*: b .first in row 0."),
+        (np.eye(2), np.eye(2), dict(level=2), "level must lie between"),
+        (np.eye(2), np.eye(2), dict(correction="no"), "correction must be one of"),
+        (np.eye(2), np.eye(2), dict(units="own"), "units must be one of"),
+        (np.eye(2), np.eye(2), dict(estimator=ISODUS(dependence="auto")), "set dependence=None"),
+    ],
+)
+def test_groups_that_cannot_be_compared_are_refused(X, Y, options, message):
+    with pytest.raises(ValueError, match=message):
+        compare_groups(X, Y, **options)
+
+
+def test_a_group_with_too_few_samples_is_named():
+    with pytest.raises(ValueError, match="group 2: 6 samples for 14 terms. Give an estimator with fewer"):
+        compare_groups(drawn(WELLS, 1000), drawn(WELLS, 6))
+    with pytest.raises(ValueError, match="q must lie between 0 and 1"):
+        compare_groups(drawn(WELLS, 300), drawn(WELLS, 600)[300:]).different(0)
