@@ -32,7 +32,7 @@ LAYERS = [
     },
     {"fitting"},
     {"estimators"},
-    {"comparison"},
+    {"comparison", "groups"},
     {"__init__"},
     {"cli"},
 ]

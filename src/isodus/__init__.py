@@ -2,14 +2,15 @@
 
 from ._version import __version__
 from .basis import MonomialBasis
-from .resampling import bootstrap, selection_frequencies
-from .comparison import compare, compare_groups, nested_test
+from .comparison import compare, nested_test
 from .conditional import Conditional
 from .estimators import ISODUS, PseudoLikelihood, ScoreMatching
 from .goodness import goodness_of_fit
+from .groups import compare_groups
 from .likelihood import match_moments
 from .model import PolynomialModel
 from .planning import sample_size
+from .resampling import bootstrap, selection_frequencies
 
 __all__ = [
     "ISODUS",

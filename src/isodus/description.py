@@ -63,6 +63,7 @@ def interaction_table(
     theta: np.ndarray,
     estimate: np.ndarray,
     covariance: Covariance | None,
+    n: float | None,
     correction: str,
 ) -> pd.DataFrame:
     """A row a set of interacting variables, with Wald's test of its terms; see `PolynomialModel.interactions`."""
@@ -72,7 +73,7 @@ def interaction_table(
     rows = []
     for variables, terms in groups.items():
         C = np.full((len(terms), len(terms)), np.nan) if covariance is None else block(covariance, np.array(terms))
-        test = wald(estimate[terms], C)
+        test = wald(estimate[terms], C, n)
         size = float(np.sqrt(np.sum(np.square(theta[terms]))))
         rows.append((term_name(variables, names), len(variables), len(terms), size, *test))
     frame = pd.DataFrame(rows, columns=["variables", "order", "n_terms", "strength", "chi2", "df", "p_value"])

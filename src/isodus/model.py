@@ -166,7 +166,7 @@ class PolynomialModel:
         strength: as in `hyperedges`; chi2, df, p_value: Wald's test that all of its terms are zero; q_value: as in
         `to_frame`, among these rows. Sorted by p-value.
         """
-        values = self.theta, self.estimate, self.covariance
+        values = self.theta, self.estimate, self.covariance, self.n_samples
         return description.interaction_table(self.basis, self.names, *values, correction)
 
     def stderr(self, units: Units = "raw") -> np.ndarray:

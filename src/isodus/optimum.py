@@ -23,7 +23,7 @@ from .refinement import Joint, refine
 from .samples import ArraySamples, generator, part_of
 from .solvers.newton import Problem, inverse
 
-__all__ = ["Optimum", "Task", "optimum"]
+__all__ = ["Optimum", "Task", "optimum", "over"]
 
 _CLEAR = 4.0  # times its price that a gain must be to be believed without cross-validation
 _FEW = 5  # samples a term up to which nothing is believed without it
@@ -87,13 +87,13 @@ def optimum(
     ):
         return _solved(whole, part, unit, start.theta, start.name, task)
     if not exact:  # there is no Gaussian to compare with
-        return _over(basis, unit, samples, task)
+        return over(basis, unit, samples, task)
     beyond = supported(part, gauss)
     if part is not whole and not beyond.all():
         beyond = supported(whole, gauss)
-    found = _over(among(basis, beyond), unit, samples, task)
+    found = over(among(basis, beyond), unit, samples, task)
     if found.basis.degree > 2 and not _pays(found, unit, task):
-        found = _over(among(basis, np.zeros(basis.n_variables, bool)), unit, samples, task)
+        found = over(among(basis, np.zeros(basis.n_variables, bool)), unit, samples, task)
     return found
 
 
@@ -109,7 +109,7 @@ def _solved(whole: Joint, part: Joint, unit: np.ndarray, start: np.ndarray, name
     return Optimum(refine(whole, part, start, low, task.tol, task.steps, task.max_iter), part, name)
 
 
-def _over(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, task: Task) -> Optimum:
+def over(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, task: Task) -> Optimum:
     """The optimum over these terms, whether they are supported or not; steadied where samples are few."""
     gauss, exact = gaussian(basis, samples)
     if basis.degree == 2 and exact:
@@ -189,7 +189,7 @@ def _pays(found: Optimum, unit: np.ndarray, task: Task) -> bool:
 def _held_out_gain(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, out: np.ndarray, task: Task) -> float:
     """By how much the terms above degree 2 lower the loss of samples that they were not fitted to, summed."""
     train, rest = samples.take(np.flatnonzero(~out)), samples.take(np.flatnonzero(out))
-    theta = _over(basis, unit, train, task._replace(steps=40, max_iter=40)).problem.theta
+    theta = over(basis, unit, train, task._replace(steps=40, max_iter=40)).problem.theta
     unseen = Joint(basis, task.loss, rest)
     with_them, without = unseen(theta, hessian=False), unseen(gaussian(basis, train)[0], hessian=False)
     return without.ess * (without.value - with_them.value)

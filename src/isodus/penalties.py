@@ -11,7 +11,7 @@ import numpy as np
 from .basis import MonomialBasis
 from .description import term_name
 
-__all__ = ["Terms", "Weights", "multiplier", "weights"]
+__all__ = ["Terms", "Weights", "multiplier", "positions", "weights"]
 
 Key = Sequence[int | str]
 Terms = Iterable[Key]
@@ -45,10 +45,10 @@ def weights(
         values = [given(term) for term in basis.terms]
         out[:] = [_weight(value, term, names) for value, term in zip(values, basis.terms, strict=True)]
     elif given:
-        at = _positions(given, basis, names, "l1_weights")
+        at = positions(given, basis, names, "l1_weights")
         out[at] = [_weight(value, basis.terms[k], names) for k, value in zip(at, given.values(), strict=True)]
-    kept = _positions(include or (), basis, names, "include")
-    left = _positions(exclude or (), basis, names, "exclude")
+    kept = positions(include or (), basis, names, "include")
+    left = positions(exclude or (), basis, names, "exclude")
     both = np.intersect1d(kept, left)
     if len(both):
         listed = ", ".join(term_name(basis.terms[k], names) for k in both[:5])
@@ -71,7 +71,7 @@ def _weight(value: Any, term: tuple[int, ...], names: Sequence[str]) -> float:
     return float(value)
 
 
-def _positions(terms: Terms, basis: MonomialBasis, names: Sequence[str], what: str) -> np.ndarray:
+def positions(terms: Terms, basis: MonomialBasis, names: Sequence[str], what: str) -> np.ndarray:
     """Where terms stand in the basis; they may be written with indices or with names of variables."""
     if isinstance(terms, str) or not isinstance(terms, Iterable):
         raise ValueError(f"{what} must list terms such as (0, 1) or ('a', 'b'), not {terms!r}")

@@ -33,7 +33,7 @@ from .losses import Loss
 from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .losses.score_matching import ScoreMatchingLoss
 from .model import PolynomialModel, Units
-from .penalties import _positions
+from .penalties import positions
 from .refinement import Joint
 from .samples import ArraySamples, standardisation
 from .significance import check_level
@@ -214,7 +214,7 @@ def sample_size(
     if loss not in _LOSSES:
         raise ValueError(f"loss must be one of {', '.join(map(repr, _LOSSES))}, not {loss!r}")
     theta = np.array(list(model.to_dict(units).values()))
-    at = None if term is None else int(_positions([term], model.basis, model.names, "term")[0])
+    at = None if term is None else int(positions([term], model.basis, model.names, "term")[0])
     if at is not None and goal.power is not None and theta[at] == 0:
         raise ValueError(
             f"{model.term_name(model.basis.terms[at])} is zero in the model, in {units} units: no number of samples "
@@ -236,7 +236,7 @@ def _within(basis: Any, model: PolynomialModel) -> PolynomialModel:
     if not isinstance(basis, MonomialBasis) or basis.n_variables != model.basis.n_variables:
         raise ValueError(f"basis must be a MonomialBasis of {model.basis.n_variables} variables, not {basis!r}")
     theta = np.zeros(len(basis))
-    theta[_positions(model.basis.terms, basis, model.names, "basis")] = model.theta
+    theta[positions(model.basis.terms, basis, model.names, "basis")] = model.theta
     return PolynomialModel(basis, theta, model.location, model.scale, model.names)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
-from scipy.stats import chi2
+from scipy.stats import chi2, f
 
 __all__ = [
     "CORRECTIONS",
@@ -35,11 +35,19 @@ _FLAT = 1e-10  # of correlations: directions that have no variance of their own
 
 
 class WaldTest(NamedTuple):
-    """A test that several parameters are zero: θᵀC⁻¹θ is χ² with as many degrees of freedom if they are."""
+    """A test that several parameters are zero: θᵀC⁻¹θ is χ² with as many degrees of freedom if they are.
+
+    Where the number of samples is known the p-value is that of Hotelling's T², which allows for C being estimated.
+    """
 
     statistic: float
     df: int
     p_value: float
+
+    def in_words(self, name: str = "Wald χ²") -> str:
+        """The test as a text would cite it."""
+        p = "p < 1e-100" if self.p_value < 1e-100 else f"p = {self.p_value:.2g}"
+        return f"{name} = {self.statistic:.4g}, {self.df:.0f} df, {p}"
 
 
 def check_level(level: Any, name: str = "level") -> float:
@@ -140,8 +148,11 @@ def width(covariance: Covariance | None, level: float, simultaneous: bool = Fals
     return float(np.quantile(largest, level))
 
 
-def wald(theta: np.ndarray, covariance: np.ndarray) -> WaldTest:
-    """That all of θ is zero; directions without a variance are left out, and what was held (NaN) with them."""
+def wald(theta: np.ndarray, covariance: np.ndarray, n: float | None = None) -> WaldTest:
+    """That all of θ is zero; directions without a variance are left out, and what was held (NaN) with them.
+
+    n: how many samples the covariance comes from, if that is known.
+    """
     known = np.flatnonzero(np.diagonal(covariance) > 0)
     C = covariance[np.ix_(known, known)]
     if not len(known) or not np.all(np.isfinite(C)):
@@ -151,4 +162,8 @@ def wald(theta: np.ndarray, covariance: np.ndarray) -> WaldTest:
     good = values > _FLAT * values[-1]
     z = vectors[:, good].T @ (theta[known] / size) / np.sqrt(values[good])
     statistic, df = float(z @ z), int(np.count_nonzero(good))
-    return WaldTest(statistic, df, float(chi2.sf(statistic, df)))
+    if n is None:
+        return WaldTest(statistic, df, float(chi2.sf(statistic, df)))
+    if n <= df:
+        return WaldTest(statistic, df, float("nan"))
+    return WaldTest(statistic, df, float(f.sf(statistic * (n - df) / (df * (n - 1)), df, n - df)))

@@ -265,7 +265,7 @@ class PenalizedEstimator(PolynomialEstimator):
         spanned = basis.spanned(np.arange(len(basis))) if np.any(setting.location) else basis
         units = (setting.location, setting.scale, tuple(setting.names), setting.n)
         said = f"de-biased estimates of {len(basis):,} candidate terms, of which {np.count_nonzero(theta)} were chosen"
-        settings = {**self._settings(), "notes": [said]}
+        settings = {**self._settings(), "debias": "one step", "notes": [said]}
         values, known = embedded(spanned, basis, new, covariance)
         return PolynomialModel(spanned, values, *units, settings, known)
 

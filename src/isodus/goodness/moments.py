@@ -50,10 +50,11 @@ def moment_table(
 
     Examples
     --------
-    >>> from isodus.datasets import paper_pair
+    >>> from isodus import PolynomialModel
     >>> from isodus.goodness import moment_table
-    >>> table = moment_table(paper_pair(1), paper_pair(2).sample(1000, rng=1))
-    >>> table.z.abs().idxmax()
+    >>> coupled = PolynomialModel.from_dict({(0, 0): 0.5, (0, 1): 0.3, (1, 1): 0.5})
+    >>> free = PolynomialModel.from_dict({(0, 0): 0.5, (0, 1): 0.0, (1, 1): 0.5})
+    >>> moment_table(free, coupled.sample(1000, rng=0)).z.abs().idxmax()
     'x0*x1'
     """
     Y, psi, lags = checked(model, X, influence, dependence)
