@@ -23,12 +23,12 @@ GAUSSIAN = PolynomialModel(MonomialBasis(2, 2), [0.0, 0.0, 0.5, 0.3, 0.5])
 CHAIN = PolynomialModel.from_dict(
     {(0, 0): 0.5, (1, 1): 0.5, (2, 2): 0.5, (0, 1): 0.4, (1, 2): -0.3, (0, 0, 0, 0): 0.2, (1, 1, 2, 2): 0.3}
 )
-OWN = {(i,) * d: c for i in range(2) for d, c in ((2, 0.5), (4, 0.1))}
-ALONE = PolynomialModel.from_dict(OWN | {(0, 1): 0.2})
+OWN = {(0, 0): 0.5, (1, 1): 0.5, (0, 0, 0, 0): 0.5, (1, 1, 1, 1): 0.5, (0, 1): 0.3}
+ALONE = PolynomialModel.from_dict(OWN)
 
 
 def coupled(strength):
-    return PolynomialModel.from_dict(OWN | {(0, 1): 0.2, (0, 0, 1, 1): strength})
+    return PolynomialModel.from_dict(OWN | {(0, 0, 1, 1): strength})
 
 
 def gaussian_fit(X):
@@ -67,13 +67,16 @@ def pseudo_likelihood_fit(start, X):
     """Its optimum by Newton steps, halved where they are too long, and the influence of every row."""
     theta = start.theta.copy()
     value, S, A = pseudo_likelihood(start.basis, theta, X)
-    while np.abs(S.mean(axis=0)).max() > 1e-7:
+    for _ in range(30):
         step = -np.linalg.solve(A, S.mean(axis=0))
         found = pseudo_likelihood(start.basis, theta + step, X)
-        while not found[0] < value + 1e-12:
+        while not found[0] < value + 1e-8:  # what integrals are exact to
             step /= 2
             found = pseudo_likelihood(start.basis, theta + step, X)
         theta, (value, S, A) = theta + step, found
+        if np.abs(step).max() < 1e-6:
+            break
+    assert np.abs(S.mean(axis=0)).max() < 1e-6
     return PolynomialModel(start.basis, theta), -np.linalg.solve(A, S.T).T
 
 
@@ -128,7 +131,7 @@ def test_drift_is_what_a_change_of_theta_does_to_residuals(model):
         for l, terms, cofactors in groups:
             a[l - 1] = model.theta[terms] @ H[cofactors]
         D, k = drift(model, i, Y), 0
-        for l, terms, cofactors in groups:
+        for l, _, cofactors in groups:
             for c in H[cofactors]:
                 step = np.zeros_like(a)
                 step[l - 1] = eps * c
@@ -138,7 +141,6 @@ def test_drift_is_what_a_change_of_theta_does_to_residuals(model):
                     size = np.abs(D[k]).max()
                     assert D[k, g] == pytest.approx(np.mean(up - down) / (2 * eps), abs=0.01 * size + 1e-6)
                 k += 1
-            assert len(terms)
         assert k == len(D)
 
 
@@ -186,8 +188,8 @@ def test_size_of_both_tests_of_a_learned_gaussian():
 
 
 def test_size_of_both_tests_of_a_learned_quartic():
-    """All terms of degree 2 to 4 of the paper's pair by pseudo-likelihood, 300 samples, 80 repetitions."""
-    fits = [(*pseudo_likelihood_fit(PAIR, X), X) for X in sets(PAIR, 80, 300)]
+    """All terms of degree 2 to 4 of the paper's pair by pseudo-likelihood, 400 samples, 60 repetitions."""
+    fits = [(*pseudo_likelihood_fit(PAIR, X), X) for X in sets(PAIR, 60, 400)]
     options = dict(n_bootstrap=300, rng=0)
     p = np.array([residual_test(model, X, influence=psi, **options)["p_value"] for model, psi, X in fits])
     assert is_size(p[:, 0], 0.1)
@@ -313,14 +315,14 @@ def test_size_of_the_stein_test_of_a_given_model():
 
 
 def test_stein_test_finds_a_quartic_coupling_that_the_model_lacks():
-    """x0²x1² with parameter 1, left out of a model whose other terms are fitted; n = 800: found 9 times of 10."""
-    found, residual = [], []
-    for r, X in enumerate(sets(coupled(1.0), 20, 800)):
+    """2 x0²x1² beside quartic self terms of 0.5, left out of a model whose other terms are fitted; n = 1,000."""
+    found, given = [], []
+    for r, X in enumerate(sets(coupled(2.0), 16, 1000)):
         model, psi = pseudo_likelihood_fit(ALONE, X)
         found.append(stein_test(model, X, influence=psi, n_bootstrap=200, rng=r).p_value)
-        residual.append(stein_test(model, X, n_bootstrap=200, rng=r).p_value)
+        given.append(stein_test(model, X, n_bootstrap=200, rng=r).p_value)
     assert np.mean(np.array(found) < 0.05) >= 0.9
-    assert np.mean(found) < np.mean(residual)  # to know of the fit makes it stronger
+    assert np.mean(found) < np.mean(given)  # to know of the fit makes it stronger
 
 
 def test_residuals_find_a_double_well_in_a_gaussian():
@@ -415,6 +417,20 @@ def test_verdicts():
     score = replace(fine, stein=replace(fine.stein, p_value=0.001))
     worst = fine.stein.by_variable.idxmax()
     assert score.verdict.startswith(f"misfit: the score, most at {worst} (Stein p = 0.001")
+
+
+def test_mass_far_from_the_samples_is_a_misfit():
+    """Two variables that share their well, samples of the shallow one: given one of them the other is as it should."""
+    own = {(i,) * d: c for i in range(2) for d, c in ((1, 0.6), (2, -4.0), (4, 1.0))}
+    model = PolynomialModel.from_dict(own | {(0, 1): -6.0}, names=["a", "b"])
+    X = np.asarray(model.sample(20_000, rng=0))
+    X = X[X.min(axis=1) > 0]
+    assert 100 < len(X) < 1000
+    result = goodness_of_fit(model, X)
+    assert result.misfits == []
+    assert result.stein.p_value > 0.05
+    assert result.beyond == ["a", "b"]
+    assert result.verdict.startswith("misfit: most draws of the model are beyond all samples in a, b (Stein p = ")
 
 
 def test_the_verdict_has_its_level():

@@ -36,7 +36,6 @@ __all__ = ["PolynomialEstimator", "embedded"]
 _MOST_TERMS_JUDGED = 20_000  # of models whose integrability is looked into
 MOST_JOINT_TERMS = 4000  # beyond which all variables are not solved for jointly, but one by one
 _FAR = 3.0  # standard errors; to move a term so far is to deny what the data say
-_ROWS_A_PARAMETER = 5  # of a variable, below which standard errors are too small
 
 
 class PolynomialEstimator(BaseEstimator):
@@ -46,6 +45,7 @@ class PolynomialEstimator(BaseEstimator):
     integrable: str
     weights: str
     _joint_loss: Loss | None
+    _rows_a_parameter = 5  # of a variable, below which standard errors are too small
 
     def _learn(
         self,
@@ -101,10 +101,10 @@ class PolynomialEstimator(BaseEstimator):
         """How samples depend on one another, with the lags that the data ask for, and what is to be said of errors."""
         how, said = setting.how, []
         largest, rows = objective.basis.largest, objective.samples.n_rows
-        if rows < _ROWS_A_PARAMETER * largest:
+        if rows < self._rows_a_parameter * largest:
             said = [
                 f"standard errors from {rows:,} samples for {largest} parameters a variable may be too small: "
-                f"{_ROWS_A_PARAMETER * largest:,} or more are wanted"
+                f"{self._rows_a_parameter * largest:,} or more are wanted"
             ]
             warn(f"{said[0]}. Take fewer terms, or isodus.bootstrap")
         if how.lags is not None and how.lags < 0:

@@ -65,6 +65,7 @@ class ScoreMatching(PenalizedEstimator):
     """
 
     _node_loss = ScoreMatchingLoss()
+    _rows_a_parameter = 100  # few rows far out have much of the say
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
 """Does the model fit? Residuals that are uniform if it does, a kernel Stein test, and moments side by side.
 
 Residuals look at one variable given the others, with an exact distribution (`residual`); the Stein test at what
-variables have to do with one another (`stein`); moments say in which terms samples and model differ (`moments`). A
-model that was learned from the same rows has been bent towards them: `influence`, how each row has moved θ, tells the
-tests by how much.
+variables have to do with one another (`stein`); moments say in which terms samples and model differ (`moments`). Both
+tests look at the model where the samples are: that it has its mass elsewhere only draws of it can show. A model that
+was learned from the same rows has been bent towards them: `influence`, how each row has moved θ, tells by how much.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pandas as pd
 from ..checks import generator
 from ..model import PolynomialModel
 from ..significance import check_level
-from .moments import moment_table
+from .moments import moment_table, side_by_side
 from .residual import plot_residuals, residual_test, residuals, uniformity
 from .rows import checked
 from .stein import SteinTest, stein_test
@@ -50,8 +50,10 @@ class GoodnessOfFit:
         As `stein_test` gives it.
     moments : DataFrame or None
         As `moment_table` gives it; None where the model cannot be sampled.
+    beyond : list of str
+        Variables for which most draws of the model are outside of the range of the samples.
     note : str
-        Why there are no moments, or why they are not to be trusted; empty if all is well.
+        Why the model could not be sampled, or why its draws are not to be trusted; empty if all is well.
     values : array of shape (n, p)
         The residuals themselves.
     level : float
@@ -61,6 +63,7 @@ class GoodnessOfFit:
     residuals: pd.DataFrame
     stein: SteinTest
     moments: pd.DataFrame | None
+    beyond: list[str]
     note: str
     values: np.ndarray
     level: float = 0.05
@@ -68,23 +71,31 @@ class GoodnessOfFit:
     @property
     def misfits(self) -> list[str]:
         """The variables whose residuals are not uniform, the worst first."""
-        q = self.residuals["q_value"].sort_values(kind="stable")
-        return list(q.index[q < self.level / 2])
+        worst = self._worst_first
+        return list(worst.index[worst["q_value"] < self.level / 2])
 
     @property
     def verdict(self) -> str:
         """One line in words."""
-        p, names = self.stein.p_value, self.misfits
-        figures = f"Stein p = {p:.2g}, least residual q = {self.residuals['q_value'].min():.2g}"
+        p, names, reasons = self.stein.p_value, self.misfits, []
         if names:
-            return f"misfit: residuals of {_listed(names)} ({figures})"
-        if p >= self.level / 2:
-            return f"no misfit found ({figures})"
-        worst = self.stein.by_variable.sort_values(ascending=False, kind="stable").index
-        return f"misfit: the score, most at {_listed(list(worst[: 1 + len(worst) // 4]))} ({figures})"
+            reasons.append(f"residuals of {_listed(names)}")
+        elif p < self.level / 2:
+            worst = self.stein.by_variable.sort_values(ascending=False, kind="stable").index
+            reasons.append(f"the score, most at {_listed(list(worst[: 1 + len(worst) // 4]))}")
+        if self.beyond:
+            reasons.append(f"most draws of the model are beyond all samples in {_listed(self.beyond)}")
+        found = f"misfit: {'; '.join(reasons)}" if reasons else "no misfit found"
+        where = " where the samples are" if self.note and not reasons else ""
+        return f"{found}{where} (Stein p = {p:.2g}, least residual q = {self.residuals['q_value'].min():.2g})"
+
+    @property
+    def _worst_first(self) -> pd.DataFrame:
+        ratio = self.residuals["statistic"] / self.residuals["critical"]  # where p-values are equal
+        return self.residuals.iloc[np.lexsort([-ratio, self.residuals["p_value"]])]
 
     def __repr__(self) -> str:
-        worst = self.residuals.sort_values("p_value", kind="stable")
+        worst = self._worst_first
         shown = worst.head(_SHOWN).to_string(float_format=lambda value: f"{value:.3g}")
         more = f", the worst {_SHOWN} of {len(worst)} variables" if len(worst) > _SHOWN else ""
         lines = [f"GoodnessOfFit: {self.verdict}", repr(self.stein), f"Residuals{more}:", shown]
@@ -124,7 +135,8 @@ def goodness_of_fit(
         As in `residual_test`.
     level : float
         How often a true model is called a misfit: the verdict is "misfit" where the Stein test's p-value, or the least
-        q-value of the residuals, is below half of it. Moments have no say.
+        q-value of the residuals, is below half of it; or where most draws of the model are beyond all samples, which
+        those of a true model hardly ever are. Moments have no say.
     n_bootstrap, max_samples : int
         As in `stein_test`.
     n_draws : int
@@ -150,13 +162,11 @@ def goodness_of_fit(
     rng, level = generator(rng), check_level(level)
     U = residuals(model, X)
     table = uniformity(model, Y, U, psi, lags, _DRAWS, rng)
-    same: dict[str, Any] = dict(influence=psi, dependence=dependence, rng=rng, progress=progress)
-    stein = stein_test(model, X, n_bootstrap=n_bootstrap, max_samples=max_samples, **same)
-    moments, note = None, ""
+    options: dict[str, Any] = dict(n_bootstrap=n_bootstrap, max_samples=max_samples, rng=rng, progress=progress)
+    stein = stein_test(model, X, influence=psi, dependence=dependence, **options)
     try:
-        moments = moment_table(model, X, n_draws=n_draws, **same)
+        found = side_by_side(model, X, psi, dependence, n_draws, rng, progress)
     except ValueError as error:
-        note = f"no moments: {error}"
-    if moments is not None and not moments.attrs["trustworthy"]:
-        note = "the model's moments are not to be trusted: its chains have not mixed"
-    return GoodnessOfFit(table, stein, moments, note, U, level)
+        return GoodnessOfFit(table, stein, None, [], f"no moments: {error}", U, level)
+    note = "" if found.trustworthy else "moments of the model are not to be trusted: its chains have not mixed"
+    return GoodnessOfFit(table, stein, found.table, found.beyond, note, U, level)

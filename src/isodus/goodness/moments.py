@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from ..energy import cofactor_matrix
 from ..model import PolynomialModel
 from .rows import by_power, checked, neighbours
 
-__all__ = ["moment_table"]
+__all__ = ["moment_table", "side_by_side"]
 
 
 def moment_table(
@@ -45,8 +45,7 @@ def moment_table(
     -------
     DataFrame
         A row a term: observed and its stderr; model and its model_stderr (of chains, from the least effective sample
-        size of the term's variables); z, the difference over the root of the sum of squares of both errors. Its
-        `attrs["trustworthy"]` is False if the draws are not.
+        size of the term's variables); z, the difference over the root of the sum of squares of both errors.
 
     Examples
     --------
@@ -57,24 +56,39 @@ def moment_table(
     >>> moment_table(free, coupled.sample(1000, rng=0)).z.abs().idxmax()
     'x0*x1'
     """
+    return side_by_side(model, X, influence, dependence, n_draws, rng, progress).table
+
+
+class Moments(NamedTuple):
+    """The table; whether the draws of the model are to be trusted; variables for which most are beyond all samples."""
+
+    table: pd.DataFrame
+    trustworthy: bool
+    beyond: list[str]
+
+
+def side_by_side(
+    model: PolynomialModel, X: Any, influence: Any, dependence: Any, n_draws: int, rng: Any, progress: bool | None
+) -> Moments:
+    """What `moment_table` gives, and what else draws of the model tell."""
     Y, psi, lags = checked(model, X, influence, dependence)
     draws = model.sample(count(n_draws, "n_draws"), rng=rng, progress=progress)
-    t, T = _monomials(model, Y), _monomials(model, (np.asarray(draws) - model.location) / model.scale)
+    new, info = (np.asarray(draws) - model.location) / model.scale, draws.info
+    t, T = _monomials(model, Y), _monomials(model, new)
     observed, expected = t.mean(axis=1), T.mean(axis=1)
     W = (t - observed[:, None]).T
     if psi is not None:
         W += psi @ np.atleast_2d(np.cov(T))
     stderr = np.sqrt(np.square(neighbours(W, lags)).sum(axis=0)) / len(Y)
-    info = draws.info
     share = np.minimum(np.minimum(info.ess, info.tail_ess) / info.n_draws, 1.0)
     least = np.append(share, 1.0)[model.basis.factors].min(axis=1)  # factors are padded with -1
-    error = T.std(axis=1) / np.sqrt(np.maximum(least * T.shape[1], 1.0))
+    error = T.std(axis=1) / np.sqrt(np.maximum(least * len(new), 1.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         z = (observed - expected) / np.hypot(stderr, error)
     columns = dict(observed=observed, stderr=stderr, model=expected, model_stderr=error, z=z)
     table = pd.DataFrame(columns, pd.Index([model.term_name(term) for term in model.basis.terms], name="term"))
-    table.attrs["trustworthy"] = info.trustworthy
-    return table
+    beyond = np.mean((new < Y.min(axis=0)) | (new > Y.max(axis=0)), axis=0) > 0.5
+    return Moments(table, info.trustworthy, [model.names[i] for i in np.flatnonzero(beyond)])
 
 
 def _monomials(model: PolynomialModel, Y: np.ndarray) -> np.ndarray:

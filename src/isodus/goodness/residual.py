@@ -35,7 +35,8 @@ _LEVEL = 0.05  # of the critical value, and of what is named in a plot
 _CELLS = 64  # of (0, 1), narrower to its ends
 _DRIFT_ROWS = 2000  # that D is the mean of
 _BLOCK = 1 << 14  # rows
-_NAMED, _POINTS = 10, 500  # in a plot: most lines with a colour, and points of a line
+_POINTS = 500  # of a line
+_STYLES = [(line, f"C{k}") for line in ("-", "--") for k in range(10) if k != 7]  # C7 is grey
 
 
 def residuals(model: PolynomialModel, X: Any) -> np.ndarray:
@@ -199,7 +200,7 @@ def plot_residuals(U: np.ndarray, table: pd.DataFrame | None = None, *, ax: Any 
     table : DataFrame, optional
         From `residual_test`, for names and for the band, which a true model's line leaves once in twenty times; its
         lighter part is that of some of the variables only. Without it, for a model that is given and rows that are
-        independent. Lines that are off at a false discovery rate of 5 % have a colour and a name, at most ten.
+        independent. Lines that are off at a false discovery rate of 5 % have a colour and a name, at most 18.
     ax : matplotlib axes, optional
         By default the current ones.
     """
@@ -208,23 +209,20 @@ def plot_residuals(U: np.ndarray, table: pd.DataFrame | None = None, *, ax: Any 
     n, p = U.shape
     table = _table([f"x{i}" for i in range(p)], _exact(U)) if table is None else table
     ax = plt.gca() if ax is None else ax
-    limits, q = table["critical"], table["q_value"].to_numpy()
+    limits, q = table["critical"].to_numpy(), table["q_value"].to_numpy()
     for limit in dict.fromkeys((limits.max(), limits.min())):
         ax.axhspan(-limit, limit, color="0.5", alpha=0.15, linewidth=0)
-    at = evenly(n, _POINTS)
-    expected = (at + 0.5) / n
-    named = [i for i in np.argsort(q, kind="stable")[:_NAMED].tolist() if q[i] < _LEVEL]
-    for i in (*(i for i in range(p) if i not in named), *named[::-1]):
-        off = np.sort(U[:, i])[at] - expected
-        if i in named:
-            ax.plot(expected, off, f"C{named.index(i)}", linewidth=1.5, label=f"{table.index[i]} (q = {q[i]:.2g})")
-        else:
-            ax.plot(expected, off, "0.45", linewidth=0.7)
-    ax.set(xlim=(0, 1), xlabel="expected under the model", ylabel="ordered residual − expected")
     ax.axhline(0.0, color="0.3", linewidth=0.7)
-    if named:
-        handles, labels = ax.get_legend_handles_labels()
-        ax.legend(handles[::-1], labels[::-1], fontsize="small", frameon=False)
-    rest = p - len(named)
-    ax.set_title(f"{rest} of {p} variables in grey: no misfit" if named else "residuals: no misfit", fontsize="medium")
+    at = evenly(n, _POINTS)
+    expected, ordered = (at + 0.5) / n, np.sort(U, axis=0)[at]
+    off = [i for i in np.lexsort([-table["statistic"] / limits, q]).tolist() if q[i] < _LEVEL]
+    for i in set(range(p)) - set(off[: len(_STYLES)]):
+        ax.plot(expected, ordered[:, i] - expected, "0.45", linewidth=0.7)
+    for i, (line, colour) in zip(off, _STYLES, strict=False):
+        label = f"{table.index[i]} (q = {q[i]:.2g})"
+        ax.plot(expected, ordered[:, i] - expected, line, color=colour, linewidth=1.4, label=label)
+    ax.set(xlim=(0, 1), xlabel="expected under the model", ylabel="ordered residual − expected")
+    ax.set_title(f"{len(off)} of {p} variables off (q < {_LEVEL:g})", fontsize="medium")
+    if off:
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small", frameon=False)
     return ax
