@@ -99,7 +99,7 @@ def compare_groups(
 
     Examples
     --------
-    >>> from isodus.comparison import compare_groups
+    >>> from isodus.groups import compare_groups
     >>> from isodus.datasets import double_wells
     >>> X1, X2 = (double_wells(2, coupling=c).sample(2000, rng=0) for c in (0.3, 1.0))
     >>> compare_groups(X1, X2).different()["term"].tolist()

@@ -231,6 +231,7 @@ class PolynomialEstimator(BaseEstimator):
         """Whether the learned model fits X, as `isodus.goodness.goodness_of_fit` tells, with its options.
 
         X: the samples that were fitted, whose influence on the model is allowed for; or, with ``new=True``, others.
+        Where the model was moved to be a density (`notes_`), p-values on the samples that were fitted are approximate.
         """
         check_is_fitted(self, "model_")
         psi = None if new else self.influence(X, sample_weight)
