@@ -116,7 +116,9 @@ def summary(model: Any, n_terms: int) -> str:
     width = max(map(len, names), default=0)
     lines = [f"{model!r}{learned}"]
     if model.settings:
-        lines.append("settings: " + ", ".join(f"{k}={v}" for k, v in model.settings.items() if k != "notes"))
+        lines.append(
+            "settings: " + ", ".join(f"{k}={v}" for k, v in model.settings.items() if k != "notes" and v is not None)
+        )
     if len(order):
         lines.append(f"strongest interactions, by standardised size (of {np.sum(basis.orders > 1)}):")
         own, its = model.stderr("standardized"), model.stderr("raw")
@@ -125,10 +127,12 @@ def summary(model: Any, n_terms: int) -> str:
             f"in the units of the data {_with_error(raw[k], its[k])}"
             for name, k in zip(names, order, strict=True)
         ]
-        tests = model.interactions()["q_value"]
-        if tests.notna().any():
-            found = int((tests < _DISCOVERY).sum())
-            lines.append(f"{found} of {len(tests)} sets of variables interact at a false discovery rate of 5 %")
+        tests = model.interactions()
+        if tests["q_value"].notna().any():
+            found = tests["variables"][tests["q_value"] < _DISCOVERY].tolist()
+            named = f": {', '.join(found[:8])}{', …' if len(found) > 8 else ''}" if found else ""
+            many = f"{len(found)} of {len(tests)} sets of variables interact"
+            lines.append(f"{many} at a false discovery rate of 5 %{named}")
     else:
         lines.append("no variables interact")
     return "\n".join([*lines, *(f"note: {note}" for note in model.settings.get("notes", []))])
