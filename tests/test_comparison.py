@@ -269,7 +269,7 @@ def test_what_was_held_is_no_evidence():
     C = np.diag([1.0, 1.0, np.nan])
     part = PolynomialModel(MonomialBasis(1, 3), [0.0, 2.0, 5.0], covariance=C)
     assert nested_test(part, 1) == pytest.approx((4.0, 1, chi2.sf(4.0, 1)))
-    moved = PolynomialModel(MonomialBasis(1, 3), [0.0, 1.0, 5.0], covariance=C, estimate=[0.0, 2.0, 5.0])
+    moved = PolynomialModel(MonomialBasis(1, 3), [0.0, 1.0, 5.0], covariance=C, moved_from=[0.0, 2.0, 5.0])
     assert nested_test(moved, 1) == nested_test(part, 1)
 
 

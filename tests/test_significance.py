@@ -152,7 +152,7 @@ def test_unknown_corrections_are_refused():
 
 
 def test_intervals_are_of_what_was_estimated(tmp_path):
-    moved = model(np.diag([0.01, 0.04, 0.04]), estimate=(0.5, 0.4, 0.3))
+    moved = model(np.diag([0.01, 0.04, 0.04]), moved_from=(0.5, 0.4, 0.3))
     frame, still = moved.to_frame(), model(np.diag([0.01, 0.04, 0.04]), theta=(0.5, 0.4, 0.3)).to_frame()
     assert frame["theta"].tolist() == [1.0, -0.2, 0.3]
     for column in ("stderr", "ci_low", "ci_high", "p_value", "q_value"):
@@ -160,8 +160,8 @@ def test_intervals_are_of_what_was_estimated(tmp_path):
     moved.save(tmp_path / "m.json")
     assert PolynomialModel.load(tmp_path / "m.json").to_frame().equals(frame)
     assert pickle.loads(pickle.dumps(moved)).to_frame().equals(frame)
-    with pytest.raises(ValueError, match="estimate has shape"):
-        model(None, estimate=(1.0,))
+    with pytest.raises(ValueError, match="moved_from has shape"):
+        model(None, moved_from=(1.0,))
 
 
 def test_a_model_that_was_moved_is_tested_where_it_was_estimated():

@@ -396,7 +396,8 @@ def threshold(
     gone = interactions & weak
     note = f"{gone.sum():,} of {interactions.sum():,} interactions were set to zero: {reason}"
     settings = dict(model.settings) | {"notes": [*model.settings.get("notes", []), note]}
-    return replace(model, theta=np.where(gone, 0.0, model.theta), settings=settings)
+    theta = np.where(gone, 0.0, model.theta)
+    return replace(model, theta=theta, moved_from=model.estimate, settings=settings)
 
 
 def _small(model: PolynomialModel, limit: float) -> tuple[np.ndarray, str]:

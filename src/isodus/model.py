@@ -61,9 +61,9 @@ class PolynomialModel:
     covariance : array or sparse array of shape (n_terms, n_terms), optional
         Covariance of the errors of theta; NaN for parameters that were not estimated, but held. A sparse one holds what
         is known of it: beyond 4,000 terms, the blocks of terms with the same variables.
-    estimate : array of shape (n_terms,), optional
-        What was estimated, which is what intervals and tests are about, where theta is something else: moved so that
-        the density exists, or cut off.
+    moved_from : array of shape (n_terms,), optional
+        What was estimated, where theta is something else: moved to be a density, or cut off. Intervals and tests are
+        about `estimate`, which is this, or theta.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class PolynomialModel:
     n_samples: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     covariance: significance.Covariance | None = None
-    estimate: np.ndarray = None  # type: ignore[assignment]
+    moved_from: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         p = self.basis.n_variables
@@ -96,7 +96,8 @@ class PolynomialModel:
         put("names", distinct_names(self.names, p))
         put("n_samples", None if self.n_samples is None else float(self.n_samples))
         put("settings", MappingProxyType(dict(self.settings)))
-        put("estimate", self.theta if self.estimate is None else vector(self.estimate, len(self.basis), "estimate"))
+        if self.moved_from is not None:
+            put("moved_from", vector(self.moved_from, len(self.basis), "moved_from"))
         put("covariance", None if self.covariance is None else square(self.covariance, len(self.basis)))
         if np.any(self.scale <= 0):
             raise ValueError("scale must be positive")
@@ -105,7 +106,7 @@ class PolynomialModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.basis, self.theta, self.location, self.scale, self.names, self.n_samples)
-        return type(self), (*parts, dict(self.settings), self.covariance, self.estimate)
+        return type(self), (*parts, dict(self.settings), self.covariance, self.moved_from)
 
     @classmethod
     def from_dict(
@@ -169,6 +170,11 @@ class PolynomialModel:
         values = self.theta, self.estimate, self.covariance, self.n_samples
         return description.interaction_table(self.basis, self.names, *values, correction)
 
+    @property
+    def estimate(self) -> np.ndarray:
+        """The θ that was estimated, in standardised variables."""
+        return self.theta if self.moved_from is None else self.moved_from
+
     def stderr(self, units: Units = "raw") -> np.ndarray:
         """Standard error of every θ, in the order of the basis; NaN where there is none."""
         return significance.stderr(self._covariance(units), len(self.theta))
@@ -181,10 +187,6 @@ class PolynomialModel:
 
     def precision(self) -> np.ndarray:
         """The precision matrix of a model of degree 2; θ_(i,i) multiplies x_i², so its diagonal is 2θ_(i,i)."""
-        if self.basis.degree > 2:
-            raise ValueError(
-                f"a model of degree {self.basis.degree} has no precision matrix; fit with degree=2 for a Gaussian"
-            )
         return precision_matrix(self.basis, self._parameters("raw"))
 
     def term_name(self, term: Term) -> str:

@@ -21,7 +21,7 @@ __all__ = ["FIELDS", "read", "write"]
 
 FORMAT = "isodus-model"
 FORMAT_VERSION = 1
-FIELDS = ("basis", "theta", "location", "scale", "names", "n_samples", "settings", "covariance", "estimate")
+FIELDS = ("basis", "theta", "location", "scale", "names", "n_samples", "settings", "covariance", "moved_from")
 _WANTED = ("names", "location", "scale", "degree", "terms", "theta", "n_samples", "settings")
 
 
@@ -41,7 +41,7 @@ def write(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
         "n_samples": fields["n_samples"],
         "settings": dict(fields["settings"]),
         "covariance": None if covariance is None else _packed(covariance),
-        "estimate": None if np.array_equal(fields["estimate"], fields["theta"]) else fields["estimate"].tolist(),
+        "moved_from": None if fields["moved_from"] is None else fields["moved_from"].tolist(),
     }
     io.write_text(path, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
 
@@ -67,7 +67,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise ValueError("its terms are not in graded order")
         packed = content.get("covariance")
         own = {"basis": basis, "covariance": None if packed is None else _unpacked(packed, len(basis))}
-        own["estimate"] = content.get("estimate")
+        own["moved_from"] = content.get("moved_from")
         return {name: own[name] if name in own else content[name] for name in FIELDS}
     except (KeyError, TypeError, ValueError, zlib.error) as error:
         raise ValueError(f"{path} is damaged: {error}") from None

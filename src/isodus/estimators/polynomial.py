@@ -157,7 +157,7 @@ class PolynomialEstimator(BaseEstimator):
                 near = nearest()
             if near is not None:
                 note, far = move_note(model, near)
-                said, model = [*said, note], replace(model, theta=near, estimate=model.theta)
+                said, model = [*said, note], replace(model, theta=near, moved_from=model.theta)
                 verdict = model.integrability()
                 if far > _FAR:
                     warn(

@@ -241,7 +241,7 @@ def _side_by_side(reference: PolynomialModel, found: list[_Draw], how: str) -> A
     theta[at], sandwich[at] = reference.theta, reference.stderr("standardized")
     settings = {**reference.settings, "covariance": f"{len(found):,} draws of {how}"}
     covariance = _covariance(draws)
-    model = replace(reference, basis=basis, theta=theta, estimate=estimate, settings=settings, covariance=covariance)
+    model = replace(reference, basis=basis, theta=theta, moved_from=estimate, settings=settings, covariance=covariance)
     return model, basis.terms, estimate, draws, np.mean(own[1:] != 0, axis=0), sandwich
 
 

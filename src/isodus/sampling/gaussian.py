@@ -12,6 +12,8 @@ __all__ = ["draw", "log_z", "precision_matrix"]
 
 def precision_matrix(basis: MonomialBasis, theta: np.ndarray) -> np.ndarray:
     """Λ with E(x) = bᵀx + ½ xᵀΛx: Λ_ii = 2θ_(i,i), Λ_ij = θ_(i,j)."""
+    if basis.degree > 2:
+        raise ValueError(f"a model of degree {basis.degree} has no precision matrix; fit with degree=2 for a Gaussian")
     precision = np.zeros((basis.n_variables, basis.n_variables))
     pairs = basis.factors[basis.degrees == 2, :2]
     np.add.at(precision, (pairs[:, 0], pairs[:, 1]), theta[basis.degrees == 2])
