@@ -27,7 +27,7 @@ def sets(model, n, k, seed=0):
 
 
 def test_two_groups_of_one_variable_have_closed_forms():
-    """θ₂ = 1/(2v) with the variance (m₄ − v²)/(4v⁴n), in each group by itself."""
+    """θ₂ = 1/(2v) with the variance (m₄ − v²)/(4v⁴(n − 2)), in each group by itself."""
     rng = np.random.default_rng(0)
     groups = [rng.normal(50.0, 2.0, 400), rng.normal(52.0, 2.5, 700)]
     result = compare_groups(*(x[:, None] for x in groups), ISODUS(2), units="raw")
@@ -35,7 +35,7 @@ def test_two_groups_of_one_variable_have_closed_forms():
     m4 = np.array([np.mean((x - x.mean()) ** 4) for x in groups])
     row = result.table.set_index("term").loc["x0^2"]
     assert (row["theta_1"], row["theta_2"]) == pytest.approx(0.5 / v)
-    assert row["stderr"] == pytest.approx(np.sqrt(np.sum((m4 - v**2) / (4 * v**4 * [400, 700]))), rel=1e-6)
+    assert row["stderr"] == pytest.approx(np.sqrt(np.sum((m4 - v**2) / (4 * v**4 * [398, 698]))), rel=1e-6)
     z = (row["theta_1"] - row["theta_2"]) / row["stderr"]
     assert (row["difference"], row["p_value"]) == pytest.approx((0.5 / v[0] - 0.5 / v[1], 2 * norm.sf(abs(z))))
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(
@@ -49,7 +49,7 @@ def test_the_test_of_one_term_is_welchs():
     groups = [rng.normal(0.0, 1.0, (30, 1)), rng.normal(0.0, 1.3, (12, 1))]
     result = compare_groups(*groups, ISODUS(basis=MonomialBasis(1, terms=[(0, 0)])), units="raw")
     m = np.array([np.mean(x**2) for x in groups])
-    C = np.array([np.var(x**2) / (4 * np.mean(x**2) ** 4 * len(x)) for x in groups])
+    C = np.array([np.var(x**2) / (4 * np.mean(x**2) ** 4 * (len(x) - 1)) for x in groups])
     z = (0.5 / m[0] - 0.5 / m[1]) / np.sqrt(C.sum())
     nu = C.sum() ** 2 / (C[0] ** 2 / 29 + C[1] ** 2 / 11)
     assert result.test == pytest.approx((z**2, 1, 2 * t.sf(abs(z), nu)), rel=1e-5)

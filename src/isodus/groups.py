@@ -20,7 +20,7 @@ from .arrays import one_blas_thread, to_host
 from .basis import MonomialBasis
 from .energy import raw_matrix
 from .estimators import ISODUS
-from .inference import MOST_PARAMETERS, joint_sandwich
+from .inference import MOST_PARAMETERS, degrees_of_freedom, joint_sandwich
 from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .model import PolynomialModel
 from .optimum import Task, over
@@ -190,5 +190,5 @@ def _refit(X: np.ndarray, basis: MonomialBasis, names: Sequence[str], who: str) 
         metric = found.part(theta).hessian if metric is None else metric
         if found.problem.status != "converged" or metric is None:
             raise ValueError(f"{few}: they cannot be told apart")
-        C = joint_sandwich(found.part.objective, theta, metric, n, ~found.problem.on_floor)
+        C = joint_sandwich(found.part.objective, theta, metric, degrees_of_freedom(basis, n), ~found.problem.on_floor)
     return PolynomialModel(basis, theta, location, scale, tuple(names), n, {"estimator": "PseudoLikelihood"}, C)

@@ -23,6 +23,7 @@ from .solvers.newton import inverse
 
 __all__ = [
     "MOST_PARAMETERS",
+    "degrees_of_freedom",
     "influence",
     "joint_sandwich",
     "lags_of",
@@ -38,6 +39,15 @@ _BLOCK = 1 << 23  # numbers in a block of influences
 _PRODUCTS = 4096  # pairs of them that are multiplied at once
 
 
+def degrees_of_freedom(basis: MonomialBasis, n: float) -> float:
+    """n less the parameters of a variable, by which a sandwich is divided.
+
+    Slopes at the estimate are smaller than at the truth, as residuals of a regression are: of a Gaussian, where each
+    variable is regressed on the others, by this factor on average.
+    """
+    return max(n - basis.largest, 1.0)
+
+
 def joint_sandwich(
     objective: Objective,
     theta: np.ndarray,
@@ -48,8 +58,8 @@ def joint_sandwich(
 ) -> np.ndarray:
     """Covariance of one θ that minimises the sum of the objectives of all nodes; NaN where it is singular.
 
-    free: (M,), which parameters were estimated; the others, held at a bound, have NaN. how: where samples depend on
-    one another the objective must be that of all of them, in their order.
+    n: how many samples, or degrees of freedom; free: (M,), which parameters were estimated; the others, held at a
+    bound, have NaN. how: where samples depend on one another the objective must be that of all of them, in their order.
     """
     at = np.ix_(free, free)
     covariance = np.full((len(theta), len(theta)), np.nan)

@@ -20,7 +20,15 @@ from ..energy import local_parameters
 from ..enforcement import enforce
 from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note, stray_note
 from ..goodness import GoodnessOfFit, goodness_of_fit
-from ..inference import influence, joint_sandwich, lags_of, node_blocks, node_inverses, node_sandwich
+from ..inference import (
+    degrees_of_freedom,
+    influence,
+    joint_sandwich,
+    lags_of,
+    node_blocks,
+    node_inverses,
+    node_sandwich,
+)
 from ..losses import Loss
 from ..model import PolynomialModel
 from ..objective import Evaluation, Objective
@@ -69,7 +77,8 @@ class PolynomialEstimator(BaseEstimator):
         free = [~problem.on_floor for problem in problems]
         how, said = self._dependence(setting, objective, thetas, values)
         inverses = node_inverses(metrics, free)
-        nodes = node_sandwich(objective, thetas, values, inverses, setting.n, how)
+        free_rows = degrees_of_freedom(basis, setting.n)
+        nodes = node_sandwich(objective, thetas, values, inverses, free_rows, how)
         theta, share = _consensus.combine(basis, thetas, self.consensus, trusted, nodes)
         held = [k for i, problem in enumerate(problems) for k in basis.local(i).terms[problem.on_floor]]
         said += [on_floor_note(basis.terms[k], setting.names) for k in held]
@@ -86,7 +95,7 @@ class PolynomialEstimator(BaseEstimator):
         if nodes is not None:
             covariance = _consensus.carry(basis, share, nodes)
         elif not how.between_rows:
-            covariance = node_blocks(objective, thetas, values, inverses, share, setting.n, how)
+            covariance = node_blocks(objective, thetas, values, inverses, share, free_rows, how)
         else:
             covariance = None
             said.append(f"no standard errors: of {len(basis):,} terms they are known for independent samples only")
@@ -127,7 +136,8 @@ class PolynomialEstimator(BaseEstimator):
         local = local_parameters(objective.basis, problem.theta, nodes)
         how, said = self._dependence(setting, objective, local, [0.0] * p)
         if problem.metric is not None:
-            covariance = joint_sandwich(objective, problem.theta, problem.metric, setting.n, ~problem.on_floor, how)
+            free_rows = degrees_of_freedom(objective.basis, setting.n)
+            covariance = joint_sandwich(objective, problem.theta, problem.metric, free_rows, ~problem.on_floor, how)
         theta, covariance = embedded(large.basis, objective.basis, problem.theta, covariance)
 
         def nearest() -> np.ndarray | None:
@@ -210,7 +220,8 @@ class PolynomialEstimator(BaseEstimator):
         """How each of the samples that were fitted moves the estimate, (n, n_terms), in standardised variables.
 
         A row with a little more weight, 1 + ε, moves θ by ε/n times its influence. The mean of the influences is zero,
-        and that of their products over n the covariance of θ. X and weights as they were given to `fit`.
+        and that of their products, over n less the parameters of a variable, the covariance of θ. X and weights as
+        they were given to `fit`.
         """
         check_is_fitted(self, "model_")
         if self._joint_loss is None:
