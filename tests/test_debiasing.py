@@ -1,9 +1,10 @@
 """After selection: one step towards the unpenalised estimate, and samples that are split."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from isodus import ISODUS, PolynomialModel, PseudoLikelihood, ScoreMatching
+from isodus import ISODUS, PolynomialModel, PseudoLikelihood, ScoreMatching, inference
 from isodus.datasets import double_wells, regular_gaussian
 from isodus.solvers.proximal import sparse_inverse
 
@@ -98,3 +99,39 @@ def test_split_halves_keep_groups_and_series_together():
 def test_too_few_samples_cannot_be_split():
     with pytest.raises(ValueError, match="cannot be split"):
         PseudoLikelihood(2, l1=0.1, debias="split").fit(np.array([[0.0, 1.0], [1.0, 0.5], [2.0, 2.5]]))
+
+
+def test_debiased_errors_know_of_groups_and_series():
+    X = np.array(regular_gaussian(6, rng=0).sample(1000, rng=0))
+    far = dict(l1=0.3, debias=False)  # where slopes are not zero on average
+    alone = PseudoLikelihood(2, **far).fit(X).debiased(X).stderr()
+    random = np.random.default_rng(0).integers(50, size=1000)
+    grouped = PseudoLikelihood(2, **far).fit(X, groups=random).debiased(X, groups=random)
+    assert np.mean((grouped.stderr() / alone) ** 2) == pytest.approx(1, abs=0.2)
+    assert grouped.settings["error_df"] == 49
+    series = PseudoLikelihood(2, **far, dependence="auto").fit(X).debiased(X)
+    assert np.mean((series.stderr() / alone) ** 2) == pytest.approx(1, abs=0.2)
+    copies, labels = np.tile(X, (3, 1)), np.tile(np.arange(1000), 3)
+    est = PseudoLikelihood(2, **far).fit(copies, groups=labels)
+    assert np.allclose(est.debiased(copies, groups=labels).stderr(), alone, rtol=0.1)  # μ is for three times as many
+
+
+def test_debiased_is_for_the_samples_that_were_fitted(monkeypatch):
+    X = pd.DataFrame(np.array(regular_gaussian(4, rng=0).sample(500, rng=0)), columns=list("abcd"))
+    est = PseudoLikelihood(2, l1=0.1).fit(X)
+    for other in (X.to_numpy(), X[["a", "b", "c"]], 2 * X, X[:250] + 1):
+        with pytest.raises(ValueError, match="not the samples that were fitted"):
+            est.debiased(other)
+    assert list(est.feature_names_in_) == list("abcd")
+    assert est.debiased(X).names == tuple("abcd")
+    monkeypatch.setattr(inference, "MOST_PARAMETERS", 5)
+    with pytest.raises(ValueError, match="errors are known for independent samples only"):
+        est.debiased(X, groups=np.arange(500) // 5)
+
+
+def test_groups_are_not_cut_by_a_split():
+    X, groups = np.array(regular_gaussian(4, rng=0).sample(400, rng=0)), np.arange(400) // 8
+    model = PseudoLikelihood(2, l1=0.05, debias="split").fit(X, groups=groups).model_
+    assert model.settings["error_df"] == 24
+    with pytest.raises(ValueError, match="3 groups cannot be split"):
+        PseudoLikelihood(2, l1=0.05, debias="split").fit(X, groups=np.arange(400) % 3)

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from cases import PAIR, drawn
 from sklearn.base import clone
@@ -292,3 +293,68 @@ def test_few_samples_for_many_parameters_are_questioned():
     with pytest.warns(UserWarning, match=r"standard errors from 40 samples for 10 parameters a variable .* 50 or more"):
         ISODUS(refine=0, nu=1.0, integrable="warn").fit(X[:40])
     assert not any("standard errors" in note for note in PseudoLikelihood(2).fit(X).notes_)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_few_groups_have_few_degrees_of_freedom():
+    """Six terms of independent samples in 30 groups: 5 % of 200 sets; with those of all samples it would be 18 %."""
+    rng, rejected, single = np.random.default_rng(0), [], []
+    for _ in range(200):
+        X, groups = rng.standard_normal((2000, 2)), rng.permutation(2000) % 30
+        model = ScoreMatching(4).fit(X, groups=groups).model_
+        pair = model.interactions().iloc[0]
+        assert (model.settings["error_df"], pair["df"]) == (29, 6)
+        rejected.append(pair["p_value"] < 0.05)
+        single.append(model.to_frame("standardized")["p_value"][model.basis.terms.index((0, 1))] < 0.05)
+    for found in (rejected, single):
+        assert np.mean(found) < 0.05 + 3.5 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_groups_that_lose_all_rows_do_not_count():
+    X, groups = drawn(TRUTH, 600), np.repeat([0, 1], 300)
+    with pytest.raises(ValueError, match="one group only"):
+        PseudoLikelihood(2).fit(X, sample_weight=1.0 * (groups == 0), groups=groups)
+
+
+def test_counts_within_groups_are_repetitions():
+    X, counts = drawn(TRUTH, 600), np.random.default_rng(0).integers(1, 4, 600)
+    groups = np.arange(600) // 6
+    weighted = PseudoLikelihood(**FEW, tol=1e-9).fit(X, sample_weight=counts, groups=groups).model_.stderr()
+    again = np.repeat(X, counts, axis=0), np.repeat(groups, counts)
+    assert np.allclose(
+        weighted, PseudoLikelihood(**FEW, tol=1e-9).fit(again[0], groups=again[1]).model_.stderr(), rtol=1e-5
+    )
+    with pytest.raises(ValueError, match="counts say nothing of when"):
+        PseudoLikelihood(2, dependence=3).fit(X, sample_weight=counts)
+
+
+@pytest.mark.parametrize("groups", [list("ab" * 300), pd.Series(list("ab" * 300)), [1, "a"] * 300])
+def test_groups_may_be_called_anything(groups):
+    with pytest.warns(UserWarning, match="from 2 groups"):
+        PseudoLikelihood(2).fit(drawn(TRUTH, 600), groups=groups)
+    with pytest.raises(ValueError, match="missing in row 0"):
+        PseudoLikelihood(2).fit(drawn(TRUTH, 600), groups=["a" if k else float("nan") for k in range(600)])
+
+
+def test_influence_is_at_the_estimate_of_a_model_that_was_moved():
+    Y = np.random.default_rng(0).standard_normal((400, 2))
+    Y[:, 1] += 0.3 * Y[:, 0] ** 2 * np.sign(Y[:, 0])
+    fitted = PseudoLikelihood(4).fit(Y)
+    assert fitted.model_.moved_from is not None
+    psi, free = fitted.influence(Y), 400 - fitted.model_.basis.largest
+    assert np.allclose(np.sqrt(np.diagonal(psi.T @ psi) / 400 / free), fitted.model_.stderr("standardized"), rtol=1e-5)
+
+
+def test_goodness_of_fit_knows_how_a_model_was_fitted():
+    rng = np.random.default_rng(0)
+    series = [autoregression(1000, 0.9, rng)[:, None] for _ in range(10)]
+    verdicts = [PseudoLikelihood(2, dependence="auto").fit(x).goodness_of_fit(x, n_draws=100).verdict for x in series]
+    assert sum("misfit:" in verdict for verdict in verdicts) <= 2  # as independent samples six of them are
+    x = series[0]
+    with pytest.raises(ValueError, match=r"fitted with groups: .* new=True"):
+        PseudoLikelihood(2).fit(x, groups=np.arange(1000) // 5).goodness_of_fit(x)
+    with pytest.raises(ValueError, match="fitted with weights"):
+        PseudoLikelihood(2).fit(x, sample_weight=np.ones(1000)).goodness_of_fit(x)
+    split = PseudoLikelihood(2, l1=0.1, debias="split").fit(drawn(TRUTH, 600))
+    with pytest.raises(ValueError, match="one half was fitted"):
+        split.influence(drawn(TRUTH, 600))

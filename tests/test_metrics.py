@@ -298,3 +298,9 @@ def test_partial_correlations_need_errors_and_a_gaussian():
         partial_correlations(gaussian_10())
     with pytest.raises(ValueError, match="degree=2 for a Gaussian"):
         partial_correlations(PolynomialModel.from_dict({(0, 0, 0, 0): 1.0}))
+
+
+def test_partial_correlations_are_of_what_was_estimated():
+    X = np.array(regular_gaussian(4, rng=0).sample(500, rng=0))
+    learned = PseudoLikelihood(2).fit(X).model_
+    assert partial_correlations(threshold(learned, value=0.25)).equals(partial_correlations(learned))

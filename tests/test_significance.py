@@ -8,6 +8,7 @@ from scipy import stats
 from scipy.sparse import csr_array
 
 from isodus import MonomialBasis, PolynomialModel, ScoreMatching
+from isodus.energy import raw_matrix
 from isodus.significance import block, in_other_units, p_values, q_values, wald, width
 
 
@@ -170,3 +171,38 @@ def test_a_model_that_was_moved_is_tested_where_it_was_estimated():
     assert not np.array_equal(learned.theta, kept.theta)
     assert learned.interactions()["chi2"].equals(kept.interactions()["chi2"])
     assert learned.to_frame()["p_value"].equals(kept.to_frame()["p_value"])
+
+
+def test_what_a_sparse_covariance_does_not_know_is_not_made_up():
+    """In other units, and between terms: what is finite is what the whole covariance gives."""
+    terms = [(0,), (1,), (2,), (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (0, 0, 2), (0, 0, 0), (0, 0, 0, 2), (0,) * 4]
+    basis = MonomialBasis(3, terms=terms)
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((len(basis), len(basis)))
+    C = root @ root.T
+    known = np.array([[set(a) == set(b) or len({*a, *b}) <= 2 for a in basis.terms] for b in basis.terms])
+    T = raw_matrix(basis, np.array([3.0, 2.0, 0.0]), np.ones(3))
+    full, part = in_other_units(C, T), in_other_units(csr_array(np.where(known, C, 0.0)), T).toarray()
+    there = np.isfinite(part) & (part != 0)
+    assert np.allclose(part[there], full[there])
+    assert np.isnan(part).any()
+    assert there.diagonal().sum() > 3
+    # a stored zero is a known one, and what was held is missing
+    zeros = csr_array((np.array([1.0, 0.0, 0.0, 2.0]), ([0, 0, 1, 1], [0, 1, 0, 1])), shape=(2, 2))
+    assert np.array_equal(block(zeros, np.array([0, 1])), [[1.0, 0.0], [0.0, 2.0]])
+
+
+def test_units_are_checked_for_errors_too():
+    with pytest.raises(ValueError, match="units must be"):
+        model(np.eye(3)).stderr("z-scores")
+
+
+def test_few_degrees_of_freedom_make_wide_intervals():
+    settings = {"error_df": 5.0}
+    frame = model(np.diag([0.01, 0.04, 0.04]), settings=settings).to_frame()
+    assert np.allclose(frame["ci_high"] - frame["theta"], np.array([0.1, 0.2, 0.2]) * stats.t.ppf(0.975, 5))
+    assert np.allclose(frame["p_value"], 2 * stats.t.sf(np.abs(frame["theta"]) / frame["stderr"], 5))
+    wide = width(np.eye(4), 0.95, simultaneous=True, df=5)
+    drawn = np.abs(np.random.default_rng(1).standard_normal((200_000, 4))).max(axis=1)
+    drawn /= np.sqrt(np.random.default_rng(2).chisquare(5, 200_000) / 5)
+    assert wide == pytest.approx(np.quantile(drawn, 0.95), rel=0.03)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ __all__ = [
     "distinct_names",
     "finite_rows",
     "generator",
+    "index_terms",
     "is_index",
     "square",
     "vector",
@@ -56,6 +57,15 @@ def generator(rng: Any) -> np.random.Generator:
 def is_index(value: Any) -> bool:
     """Whether it can be a position in a list."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 0
+
+
+def index_terms(theta: Mapping[Any, float]) -> None:
+    """Parameters by term, at least one, each a tuple of indices."""
+    if not theta:
+        raise ValueError("theta is empty: give at least one term, such as {(0, 0): 1.0}")
+    odd = [term for term in theta if not isinstance(term, tuple) or not term or not all(map(is_index, term))]
+    if odd:
+        raise ValueError(f"a term is a tuple of variable indices such as (0, 0, 1), not {odd[0]!r}")
 
 
 def vector(values: Iterable[float], length: int, name: str) -> np.ndarray:

@@ -222,7 +222,8 @@ def _zero(model: PolynomialModel, extra: np.ndarray, raw: bool) -> WaldTest:
         share = np.abs(vectors[:, 0])
         alike = [model.term_name(model.basis.terms[extra[k]]) for k in np.argsort(-share)[:4] if share[k] > 0.1]
         raise ValueError(f"{', '.join(alike)} cannot be told apart: their covariance is singular. Leave one out")
-    return wald(theta[extra], C, model.n_samples)
+    df = model._error_df
+    return wald(theta[extra], C, None if df is None else df + 1)
 
 
 def _tested(model: PolynomialModel, extra: np.ndarray, raw: bool) -> tuple[float, float, float, str]:

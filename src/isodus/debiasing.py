@@ -18,7 +18,7 @@ from .basis import MonomialBasis
 from .consensus import carry, combine
 from .dependence import Dependence
 from .energy import local_parameters
-from .inference import node_blocks, node_sandwich
+from .inference import lags_of, node_blocks, node_sandwich
 from .losses import Loss
 from .objective import Objective
 from .progress import Progress
@@ -39,8 +39,11 @@ def one_step(
     n: float,
     how: Dependence,
     progress: Progress,
-) -> tuple[np.ndarray, Covariance]:
-    """De-biased θ, (M,), and its covariance, from an estimate θ̂ over the terms of the basis, most of it zero."""
+) -> tuple[np.ndarray, Covariance, Dependence]:
+    """De-biased θ, (M,), and its covariance, from an estimate θ̂ over the terms of the basis, most of it zero.
+
+    And how samples depend on one another, with the lags that the data ask for. Errors are over n: θ̂ has few terms.
+    """
     objective, p = Objective(basis, loss, samples), basis.n_variables
     local = local_parameters(basis, theta, range(p))
     values, steps, inverses = [], [], []
@@ -55,10 +58,17 @@ def one_step(
             inverses.append(M)
             progress("inverses", i + 1, p)
     new, share = combine(basis, steps, "mean")
-    nodes_ = node_sandwich(objective, local, values, inverses, n, how)
-    if nodes_ is not None:
-        return new, carry(basis, share, nodes_)
-    return new, node_blocks(objective, local, values, inverses, share, n, how)
+    if how.lags is not None and how.lags < 0:
+        how = how._replace(lags=lags_of(objective, local, values))
+    whole = node_sandwich(objective, local, values, inverses, n, how)
+    if whole is not None:
+        return new, carry(basis, share, whole), how
+    if how.between_rows:
+        raise ValueError(
+            f"of {len(basis):,} candidate terms errors are known for independent samples only: exclude terms, or leave "
+            "out groups and dependence"
+        )
+    return new, node_blocks(objective, local, values, inverses, share, n, how), how
 
 
 def _mu(K: int, n: float) -> float:

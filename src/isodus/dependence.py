@@ -33,6 +33,15 @@ class Dependence(NamedTuple):
     groups: np.ndarray | None = None
     importance: bool = False
 
+    def error_df(self, n_rows: int) -> float | None:
+        """Degrees of freedom of what it gives, where they are few; None for independent samples.
+
+        Groups less one; of a series 3n/2m, for which a χ² has the variance that the sum has (Priestley, 1981).
+        """
+        if self.groups is not None:
+            return float(len(np.unique(self.groups)) - 1)
+        return None if self.lags is None else 1.5 * n_rows / (self.lags + 1)
+
     @property
     def between_rows(self) -> bool:
         """Whether rows depend on one another."""

@@ -32,14 +32,15 @@ def term_table(
     theta: np.ndarray,
     estimate: np.ndarray,
     covariance: Covariance | None,
+    df: float | None,
     level: float,
     correction: str,
     simultaneous: bool,
 ) -> pd.DataFrame:
     """A row a term, with its interval, p-value and false discovery rate; see `PolynomialModel.to_frame`."""
-    reach = width(covariance, check_level(level), simultaneous)
+    reach = width(covariance, check_level(level), simultaneous, df)
     errors = stderr(covariance, len(theta))
-    p, q = p_values(estimate, errors), np.empty(len(theta))
+    p, q = p_values(estimate, errors, df), np.empty(len(theta))
     for family in (basis.orders == 1, basis.orders > 1):
         q[family] = q_values(p[family], correction)
     return pd.DataFrame(
@@ -63,7 +64,7 @@ def interaction_table(
     theta: np.ndarray,
     estimate: np.ndarray,
     covariance: Covariance | None,
-    n: float | None,
+    df: float | None,
     correction: str,
 ) -> pd.DataFrame:
     """A row a set of interacting variables, with Wald's test of its terms; see `PolynomialModel.interactions`."""
@@ -73,7 +74,7 @@ def interaction_table(
     rows = []
     for variables, terms in groups.items():
         C = np.full((len(terms), len(terms)), np.nan) if covariance is None else block(covariance, np.array(terms))
-        test = wald(estimate[terms], C, n)
+        test = wald(estimate[terms], C, None if df is None else df + 1)
         size = float(np.sqrt(np.sum(np.square(theta[terms]))))
         rows.append((term_name(variables, names), len(variables), len(terms), size, *test))
     frame = pd.DataFrame(rows, columns=["variables", "order", "n_terms", "strength", "chi2", "df", "p_value"])

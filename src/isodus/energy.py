@@ -224,7 +224,9 @@ def raw_units(basis: MonomialBasis, theta: np.ndarray, location: np.ndarray, sca
 def raw_matrix(basis: MonomialBasis, location: np.ndarray, scale: np.ndarray) -> csr_array:
     """The linear map of `raw_units` as a sparse (M, M) matrix."""
     to, source, entries = map(np.concatenate, zip(*_expansion(basis, location, scale), strict=True))
-    return csr_array((entries, (to, source)), shape=(len(basis), len(basis)))
+    T = csr_array((entries, (to, source)), shape=(len(basis), len(basis)))
+    T.eliminate_zeros()
+    return T
 
 
 def _expansion(

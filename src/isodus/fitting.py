@@ -26,7 +26,7 @@ from .optimum import Optimum
 from .samples import ArraySamples, check_variation, generator, standardisation
 from .solvers.newton import Problem, Rung, ladder
 from .suitability import check_suitability
-from .validation import check_dependence, check_samples, check_weight, positive_integer, true_or_false
+from .validation import check_dependence, check_groups, check_samples, check_weight, positive_integer, true_or_false
 
 __all__ = [
     "Setting",
@@ -100,6 +100,10 @@ def prepare(
         there = on_device(np.flatnonzero(to_host(weight)), X)
         X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
         how = how if how.groups is None else how._replace(groups=how.groups[to_host(there)])
+    if how.groups is not None:
+        check_groups(how.groups)
+    if how.lags is not None and weight is not None and not how.importance:
+        raise ValueError("counts say nothing of when a row of a series was seen: repeat it in X, and leave weights out")
     _check_size(estimator, X.shape[1], X.shape[0], penalised)
     basis = estimator.basis or MonomialBasis(
         X.shape[1], estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order

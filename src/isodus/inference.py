@@ -196,7 +196,7 @@ def _slope_covariance(
     rows: Sequence[np.ndarray],
     how: Dependence,
 ) -> np.ndarray:
-    """B of slopes that stand in `rows`; where samples are independent, about their mean."""
+    """B of slopes that stand in `rows`, about their mean."""
     if how.groups is not None:
         order = np.argsort(how.groups, kind="stable")
         number = on_device(how.groups[order, None].astype(np.float64), objective.samples.X)
@@ -205,19 +205,24 @@ def _slope_covariance(
         mean, second = objective.slopes(nodes, thetas, values, rows)
         return second - np.outer(mean, mean)
 
+    def summed(S: Array, X: Array, count: Array | None) -> Array:
+        return namespace(S).sum(S if count is None else S * count, axis=1)
+
+    sums = to_host(objective.over_slopes(nodes, thetas, values, rows, summed))
+    mean = on_device(sums[1:, None] / sums[0], objective.samples.X)
+
     def fold(S: Array, X: Array, count: Array | None) -> Series | Grouped:
-        S = S[1:, :] if count is None else S[1:, :] * count
+        S = S[1:, :] - mean
+        S = S if count is None else S * count
         if how.groups is not None:
             return of_groups(S, to_host(X[-1, :]))
         return of_series(S, how.lags or 0)
 
     total = objective.over_slopes(nodes, thetas, values, rows, fold).total()
-    weight = objective.samples.weight
-    size = objective.samples.n_rows if weight is None else float(to_host(weight).sum())
     if how.groups is not None:
         many = len(np.unique(how.groups))
         total = total * (many / (many - 1))
-    return total / size
+    return total / sums[0]
 
 
 def lags_of(objective: Objective, thetas: Sequence[np.ndarray], values: Sequence[float]) -> int:

@@ -305,22 +305,26 @@ def partial_correlations(
     >>> int((partial_correlations(est.model_)["q_value"] < 0.05).sum())  # a graph with 15 edges
     15
     """
-    at, couplings = _couplings(model)
+    at, couplings = _couplings(replace(model, theta=model.estimate, moved_from=None))
     if model.covariance is None:
         raise ValueError("the model has no standard errors: it was not learned, or learned without")
-    reach = width(None, check_level(level))
-    r, pairs = -couplings, model.basis.factors[at]
+    df = model.settings.get("error_df")
+    reach = width(None, check_level(level), df=df)
+    r, pairs, theta = -couplings, model.basis.factors[at], model.estimate
+    if np.any(np.abs(r) >= 1):
+        i, j = pairs[int(np.argmax(np.abs(r)))]
+        raise ValueError(f"{model.names[i]} and {model.names[j]}: the parameters are those of no Gaussian")
     own = model.basis.positions(np.repeat(np.arange(model.basis.n_variables)[:, None], 2, axis=1))
     variance = np.empty(len(at))
     for k, (place, (i, j)) in enumerate(zip(at, pairs, strict=True)):
         terms = np.array([place, own[i], own[j]])
-        slope = np.array([0.0, *(-r[k] / (2 * model.theta[terms[1:]]))])
-        slope[0] = -1 / (2 * np.sqrt(model.theta[own[i]] * model.theta[own[j]]))
+        slope = np.array([0.0, *(-r[k] / (2 * theta[terms[1:]]))])
+        slope[0] = -1 / (2 * np.sqrt(theta[own[i]] * theta[own[j]]))
         C = block(model.covariance, terms)
         variance[k] = slope @ C @ slope
     errors = np.sqrt(variance)
     z, spread = np.arctanh(r), errors / (1 - r * r)
-    p = p_values(z, spread)
+    p = p_values(z, spread, df)
     return pd.DataFrame(
         {
             "a": [model.names[i] for i, _ in pairs],

@@ -17,7 +17,7 @@ from . import description, diagnostics, model_file, sampling, significance, univ
 from . import energy as _energy
 from .arrays import Array, namespace, on_device, one_blas_thread, to_host, transposed
 from .basis import MonomialBasis
-from .checks import count, distinct_names, finite_rows, generator, is_index, square, vector
+from .checks import count, distinct_names, finite_rows, generator, index_terms, square, vector
 from .conditional import Conditional
 from .diagnostics import Integrability
 from .progress import Progress
@@ -117,11 +117,7 @@ class PolynomialModel:
         n_variables: int | None = None,
     ) -> PolynomialModel:
         """A model with known parameters: index tuples to values, ``{(0, 0): 1.0, (0, 0, 1): 0.05}``."""
-        if not theta:
-            raise ValueError("theta is empty: give at least one term, such as {(0, 0): 1.0}")
-        odd = [term for term in theta if not isinstance(term, tuple) or not term or not all(map(is_index, term))]
-        if odd:
-            raise ValueError(f"a term is a tuple of variable indices such as (0, 0, 1), not {odd[0]!r}")
+        index_terms(theta)
         p = len(names) if names is not None else 1 + max(max(term) for term in theta)
         p = p if n_variables is None else n_variables
         basis = MonomialBasis(p, terms=theta)
@@ -159,7 +155,8 @@ class PolynomialModel:
         that were held. In the units of X, whether a term below the highest degree is zero depends on where zero is.
         """
         values = self._parameters(units), self._parameters(units, self.estimate), self._covariance(units)
-        return description.term_table(self.basis, self.names, *values, level, correction, simultaneous)
+        df = self.settings.get("error_df")
+        return description.term_table(self.basis, self.names, *values, df, level, correction, simultaneous)
 
     def interactions(self, *, correction: Literal["bh", "by"] = "bh") -> pd.DataFrame:
         """A row a set of interacting variables: its terms tested at once, all in standardised variables.
@@ -167,7 +164,7 @@ class PolynomialModel:
         strength: as in `hyperedges`; chi2, df, p_value: Wald's test that all of its terms are zero; q_value: as in
         `to_frame`, among these rows. Sorted by p-value.
         """
-        values = self.theta, self.estimate, self.covariance, self.n_samples
+        values = self.theta, self.estimate, self.covariance, self._error_df
         return description.interaction_table(self.basis, self.names, *values, correction)
 
     @property
@@ -179,7 +176,13 @@ class PolynomialModel:
         """Standard error of every θ, in the order of the basis; NaN where there is none."""
         return significance.stderr(self._covariance(units), len(self.theta))
 
+    @property
+    def _error_df(self) -> float | None:
+        """Degrees of freedom of the covariance: few for groups, series and draws, and n − 1 for independent samples."""
+        return self.settings.get("error_df", None if self.n_samples is None else self.n_samples - 1)
+
     def _covariance(self, units: Units) -> significance.Covariance | None:
+        self._parameters(units)  # which checks units
         if units == "standardized" or self.covariance is None:
             return self.covariance
         T = _energy.raw_matrix(self.basis, self.location, self.scale)
@@ -432,8 +435,6 @@ class PolynomialModel:
             for start in range(0, max(X.shape[0], 1), rows)
         ]
         return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
-
-    # files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON; an existing file is replaced only by a complete one."""

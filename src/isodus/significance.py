@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from scipy.stats import chi2, f
 
 __all__ = [
@@ -74,31 +74,35 @@ def in_other_units(covariance: Covariance | None, T: csr_array) -> Covariance | 
         out = T @ (T @ C).T
         out[held] = out[:, held] = np.nan
         return out
-    out, reach = csr_array(T @ covariance @ T.T), csr_array((np.ones(T.nnz), T.indices, T.indptr), shape=T.shape)
-    known = csr_array((np.ones(covariance.nnz), covariance.indices, covariance.indptr), shape=covariance.shape)
-    needed = np.diff(reach.indptr).astype(float)
-    there = (reach @ known).multiply(reach).sum(axis=1)
-    rows, columns = out.nonzero()
-    unknown = held | (there < needed * needed)
-    values = np.where(unknown[rows] | unknown[columns], np.nan, out.data)
-    return csr_array((values, (rows, columns)), shape=out.shape)
+    C, T = csr_array(covariance), csr_array(T)
+    reach = csr_array((np.ones(T.nnz), T.indices, T.indptr), shape=T.shape)
+    known = csr_array((np.ones(C.nnz), C.indices, C.indptr), shape=C.shape)
+    C = csr_array((np.nan_to_num(C.data), C.indices, C.indptr), shape=C.shape)
+    there, needed = (reach @ known @ reach.T).tocoo(), np.diff(reach.indptr)
+    rows, columns = there.row, there.col
+    values = np.asarray((T @ C @ T.T)[rows, columns]).ravel()
+    unknown = held[rows] | held[columns] | (there.data < needed[rows] * needed[columns])
+    return csr_array((np.where(unknown, np.nan, values), (rows, columns)), shape=C.shape)
 
 
 def block(covariance: Covariance, terms: np.ndarray) -> np.ndarray:
     """The covariance of some of the parameters; NaN where it is not known."""
     if isinstance(covariance, np.ndarray):
         return covariance[np.ix_(terms, terms)]
-    part = covariance[terms][:, terms]
+    part = covariance[terms][:, terms].tocoo()
     out = np.full(part.shape, np.nan)
-    rows, columns = part.nonzero()
-    out[rows, columns] = part.data
+    out[part.row, part.col] = part.data
     return out
 
 
-def p_values(theta: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Two-sided, of θ = 0, by the normal distribution; NaN where there is no standard error."""
+def p_values(theta: np.ndarray, errors: np.ndarray, df: float | None = None) -> np.ndarray:
+    """Two-sided, of θ = 0, by the normal distribution; NaN where there is no standard error.
+
+    df: the degrees of freedom of the errors, where they are few: then by Student's t.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        return 2 * ndtr(-np.abs(theta) / errors)
+        z = -np.abs(theta) / errors
+        return 2 * (ndtr(z) if df is None else stdtr(df, z))
 
 
 def q_values(p: np.ndarray, correction: str = "bh") -> np.ndarray:
@@ -120,15 +124,15 @@ def q_values(p: np.ndarray, correction: str = "bh") -> np.ndarray:
     return out
 
 
-def width(covariance: Covariance | None, level: float, simultaneous: bool = False) -> float:
-    """How many standard errors an interval reaches to either side.
+def width(covariance: Covariance | None, level: float, simultaneous: bool = False, df: float | None = None) -> float:
+    """How many standard errors an interval reaches to either side; df: as in `p_values`.
 
     simultaneous: so many that all intervals hold at once: the quantile of max|z|, z Gaussian with the correlations of
     the estimates. That is what a Gaussian multiplier bootstrap draws: Σ_i g_i ψ_i, with ψ_i the influence of sample i,
     has the covariance Σ_i ψ_i ψ_iᵀ.
     """
     if not simultaneous:
-        return float(ndtri(0.5 + level / 2))
+        return float(ndtri(0.5 + level / 2) if df is None else stdtrit(df, 0.5 + level / 2))
     if not isinstance(covariance, np.ndarray):
         raise ValueError(
             "simultaneous intervals need the covariance of all parameters, and "
@@ -145,6 +149,8 @@ def width(covariance: Covariance | None, level: float, simultaneous: bool = Fals
     largest = np.concatenate(
         [np.abs(root @ rng.standard_normal((len(known), part))).max(axis=0) for part in [1000] * (_DRAWS // 1000)]
     )
+    if df is not None:
+        largest /= np.sqrt(rng.chisquare(df, len(largest)) / df)
     return float(np.quantile(largest, level))
 
 

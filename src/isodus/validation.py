@@ -18,6 +18,7 @@ from .dependence import Dependence
 
 __all__ = [
     "check_dependence",
+    "check_groups",
     "check_samples",
     "check_weight",
     "one_of",
@@ -146,20 +147,24 @@ def check_dependence(lags: Any, weights: Any, groups: Any, n: int) -> Dependence
         return Dependence(int(lags), importance=importance)
     if lags is not None:
         raise ValueError("rows are a series (dependence) or come in groups, not both: leave one out")
-    labels = np.asarray(groups)
-    if labels.shape != (n,):
-        raise ValueError(f"groups has shape {labels.shape}, X has {n} rows: it must have one group a row")
-    if pd.isna(labels).any():
-        raise ValueError(f"groups is missing in row {int(np.argmax(pd.isna(labels)))}: every row needs one")
-    names, codes = np.unique(labels, return_inverse=True)
-    if len(names) < 2:
+    if np.shape(groups) != (n,):
+        raise ValueError(f"groups has shape {np.shape(groups)}, X has {n} rows: it must have one group a row")
+    codes, _ = pd.factorize(pd.Series(groups) if isinstance(groups, list) else groups)
+    if np.any(codes < 0):
+        raise ValueError(f"groups is missing in row {int(np.argmax(codes < 0))}: every row needs one")
+    return Dependence(groups=np.asarray(codes), importance=importance)
+
+
+def check_groups(codes: np.ndarray) -> None:
+    """Enough groups, of the rows that count, to tell how much they differ."""
+    many = len(np.unique(codes))
+    if many < 2:
         raise ValueError("groups has one group only: nothing tells how much groups differ. Leave it out")
-    if len(names) < _FEW_GROUPS:
+    if many < _FEW_GROUPS:
         warn(
-            f"standard errors from {len(names)} groups are themselves uncertain, and too small on average; "
+            f"standard errors from {many} groups are themselves uncertain, and too small on average; "
             f"{_FEW_GROUPS} groups or more are wanted",
         )
-    return Dependence(groups=codes.reshape(n), importance=importance)
 
 
 def positive_number(value: Any, name: str) -> float:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -97,6 +99,7 @@ class PenalizedEstimator(PolynomialEstimator):
             if not isinstance(self.l1, str):
                 raise ValueError('l1_path is what l1="auto" chooses from; with a number for l1 leave it out')
             self._check_path(np.asarray(self.l1_path, float))
+        self._split = False
         for name in ("l1_", "l1_max_", "kkt_", "path_"):  # of an earlier fit
             if hasattr(self, name):
                 delattr(self, name)
@@ -155,8 +158,8 @@ class PenalizedEstimator(PolynomialEstimator):
         without interactions, and least values, (M,). refit(samples, setting, whole): the estimator without a penalty,
         over the terms of `setting`.
         """
-        rest = samples, setting
-        if self.debias == "split":
+        rest, self._split = (samples, setting), self.debias == "split"
+        if self._split:
             (samples, setting), rest = self._halves(samples, setting)
         basis, unit, path = setting.basis, setting.scale / setting.width, None
         least = floors(basis, unit)
@@ -200,7 +203,7 @@ class PenalizedEstimator(PolynomialEstimator):
             self._warn_of_poor_prediction(samples)
             return self
         whole = setting._replace(basis=spanned)
-        self._joint_loss = None
+        self._joint_loss, self._error_df = None, None
         sparse = np.zeros(len(whole.basis))
         sparse[whole.basis.positions(whole.basis.padded(basis.factors[kept]))] = theta[kept]
         self._keep(whole, sparse, None, said, lambda: _nearest(whole, sparse, samples))
@@ -219,8 +222,10 @@ class PenalizedEstimator(PolynomialEstimator):
         n, rng, how = samples.n_rows, generator(getattr(self, "random_state", None)), setting.how
         first = np.arange(n) < n // 2 if how.lags is not None else rng.permutation(n) < n // 2
         if how.groups is not None:
-            many = int(how.groups.max()) + 1
-            first = (rng.permutation(many) < many // 2)[how.groups]
+            names, codes = np.unique(how.groups, return_inverse=True)
+            if len(names) < 4:
+                raise ValueError(f"{len(names)} groups cannot be split: each half needs two or more")
+            first = (rng.permutation(len(names)) < len(names) // 2)[codes]
 
         def part(rows: np.ndarray) -> tuple[ArraySamples, Setting]:
             some = samples.take(rows)
@@ -250,8 +255,15 @@ class PenalizedEstimator(PolynomialEstimator):
         check_is_fitted(self, "model_")
         if not self._has_penalty:
             raise ValueError("nothing was penalised, so nothing is biased: read model_ itself")
-        setting, _ = self._candidates(prepare(self, X, sample_weight, groups, penalised=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # fit has said them
+            own = clone(self)
+            setting, _ = self._candidates(prepare(own, X, sample_weight, groups, penalised=True))
         basis, model = setting.basis, self.model_
+        units = (setting.location, setting.scale, tuple(setting.names))
+        same = units[2] == model.names and all(map(np.allclose, units[:2], (model.location, model.scale)))
+        if not same:
+            raise ValueError("these are not the samples that were fitted: their columns, or the units of these, differ")
         need = 16 * basis.n_variables * basis.largest**2
         if need > 0.5 * available_memory():
             raise ValueError(
@@ -261,13 +273,16 @@ class PenalizedEstimator(PolynomialEstimator):
         theta, at = np.zeros(len(basis)), basis.positions(basis.padded(model.basis.factors))
         theta[at[at >= 0]] = model.theta[at >= 0]
         with sources(setting, self.n_jobs) as samples, Progress(progress) as bar:
-            new, covariance = one_step(basis, self._node_loss, samples, theta, setting.n, setting.how, bar)
+            options = (samples, theta, setting.n, setting.how, bar)
+            new, covariance, how = one_step(basis, self._node_loss, *options)
         spanned = basis.spanned(np.arange(len(basis))) if np.any(setting.location) else basis
-        units = (setting.location, setting.scale, tuple(setting.names), setting.n)
         said = f"de-biased estimates of {len(basis):,} candidate terms, of which {np.count_nonzero(theta)} were chosen"
-        settings = {**self._settings(), "debias": "one step", "notes": [said]}
+        df = how.error_df(setting.X.shape[0])
+        settings = {**self._settings(), "debias": "one step", "notes": [said]} | (
+            {} if df is None else {"error_df": df}
+        )
         values, known = embedded(spanned, basis, new, covariance)
-        return PolynomialModel(spanned, values, *units, settings, known)
+        return PolynomialModel(spanned, values, *units, setting.n, settings, known)
 
     def _warn_of_poor_prediction(self, samples: ArraySamples) -> None:
         """Say so if a Gaussian with all pairs would predict far better: few terms are not what the data ask for."""

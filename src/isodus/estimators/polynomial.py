@@ -15,7 +15,7 @@ from .. import consensus as _consensus
 from ..arrays import Array, namespace, one_blas_thread, to_host
 from ..basis import MonomialBasis
 from ..checks import warn
-from ..dependence import Dependence
+from ..dependence import INDEPENDENT, Dependence
 from ..energy import local_parameters
 from ..enforcement import enforce
 from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note, stray_note
@@ -53,6 +53,9 @@ class PolynomialEstimator(BaseEstimator):
     integrable: str
     weights: str
     _joint_loss: Loss | None
+    _how = INDEPENDENT
+    _weighted = _split = False
+    _error_df: float | None = None
     _rows_a_parameter = 5  # of a variable, below which standard errors are too small
 
     def _learn(
@@ -109,6 +112,7 @@ class PolynomialEstimator(BaseEstimator):
     ) -> tuple[Dependence, list[str]]:
         """How samples depend on one another, with the lags that the data ask for, and what is to be said of errors."""
         how, said = setting.how, []
+        self._weighted = setting.weight is not None
         largest, rows = objective.basis.largest, objective.samples.n_rows
         if rows < self._rows_a_parameter * largest:
             said = [
@@ -119,6 +123,7 @@ class PolynomialEstimator(BaseEstimator):
         if how.lags is not None and how.lags < 0:
             how = how._replace(lags=lags_of(objective, thetas, values))
             said.append(f"standard errors allow for samples that depend on one another up to {how.lags} rows apart")
+        self._how, self._error_df = how, how.error_df(rows)
         return how, said
 
     def _learn_jointly(
@@ -160,7 +165,8 @@ class PolynomialEstimator(BaseEstimator):
     ) -> None:
         """Make the model; where it is to be integrable and is not, with the nearest parameters that are, if any."""
         units = (setting.location, setting.scale, tuple(setting.names))
-        model = PolynomialModel(setting.basis, theta, *units, setting.n, self._settings(), covariance)
+        settings = self._settings() | ({} if self._error_df is None else {"error_df": self._error_df})
+        model = PolynomialModel(setting.basis, theta, *units, setting.n, settings, covariance)
         verdict = model.integrability() if len(theta) <= _MOST_TERMS_JUDGED else None
         if self.integrable == "enforce" and verdict is not None and verdict.status != "integrable":
             with one_blas_thread():
@@ -184,7 +190,7 @@ class PolynomialEstimator(BaseEstimator):
                     "that other place. For those, isodus.match_moments(model, X) finds a model with the same terms",
                 )
         self.location_, self.scale_, self.notes_, self.integrability_ = *units[:2], said, verdict
-        self.model_ = replace(model, settings=self._settings() | {"notes": said}) if said else model
+        self.model_ = replace(model, settings=settings | {"notes": said}) if said else model
         if verdict is not None and verdict.status == "not integrable":
             warn(
                 "the learned model is no density on the whole space: in standardised variables, "
@@ -213,7 +219,7 @@ class PolynomialEstimator(BaseEstimator):
     def score(self, X: Array, y: None = None, sample_weight: Array | None = None) -> float:
         """Mean of `score_samples`; higher is better."""
         values = to_host(self.score_samples(X))
-        weight, _ = check_weight(sample_weight, values[:, None])
+        weight, _ = check_weight(sample_weight, values[:, None], self.weights == "importance")
         return float(np.average(values, weights=weight))
 
     def influence(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
@@ -227,26 +233,35 @@ class PolynomialEstimator(BaseEstimator):
         if self._joint_loss is None:
             raise ValueError("influence is known of estimates of all variables jointly: refine, and no penalty alone")
         X, _ = check_samples(self, X, reset=False)
+        if self._split:
+            raise ValueError("of the samples one half was fitted: influence is known where all were")
         weight, _ = check_weight(sample_weight, X, self.weights == "importance")
         model = self.model_
         joint = Joint(model.basis, self._joint_loss, ArraySamples(X, weight, model.location, model.scale))
-        hessian = joint(model.theta).hessian
+        hessian = joint(model.estimate).hessian
         if hessian is None:
             raise ValueError("the objective is not finite at these samples: give those that were fitted")
         with one_blas_thread():
-            return influence(joint.objective, model.theta, hessian, ~np.isnan(model.stderr("standardized")))
+            return influence(joint.objective, model.estimate, hessian, ~np.isnan(model.stderr("standardized")))
 
-    def goodness_of_fit(
-        self, X: Array, sample_weight: Array | None = None, *, new: bool = False, **options: Any
-    ) -> GoodnessOfFit:
+    def goodness_of_fit(self, X: Array, *, new: bool = False, **options: Any) -> GoodnessOfFit:
         """Whether the learned model fits X, as `isodus.goodness.goodness_of_fit` tells, with its options.
 
-        X: the samples that were fitted, whose influence on the model is allowed for; or, with ``new=True``, others.
+        X: the samples that were fitted, whose influence on the model is allowed for, and that of a series' lags; or,
+        with ``new=True``, others.
         Where the model was moved to be a density (`notes_`), p-values on the samples that were fitted are approximate.
         """
         check_is_fitted(self, "model_")
-        psi = None if new else self.influence(X, sample_weight)
-        return goodness_of_fit(self.model_, X, influence=psi, **options)
+        if new:
+            return goodness_of_fit(self.model_, X, **options)
+        if self._weighted or self._how.groups is not None or self._joint_loss is None or self._split:
+            what = "weights" if self._weighted else "groups" if self._how.groups is not None else "a penalty alone"
+            what = "half of the samples" if self._split else what
+            raise ValueError(
+                f"fitted with {what}: the tests know of independent samples or a series, all of which were fitted, "
+                "without weights. Give others, that are so, with new=True"
+            )
+        return goodness_of_fit(self.model_, X, influence=self.influence(X), **{"dependence": self._how.lags, **options})
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None, **options: Any) -> Any:
         """n new samples from the learned model, with the options of `PolynomialModel.sample`."""
@@ -284,9 +299,10 @@ def embedded(
     if covariance is None:
         return large, None
     if not isinstance(covariance, np.ndarray):
-        places = covariance.tocoo()
-        shape = (len(whole), len(whole))
-        return large, csr_array((places.data, (at[places.row], at[places.col])), shape=shape)
+        places, others = covariance.tocoo(), np.setdiff1d(np.arange(len(whole)), at)
+        values = np.append(places.data, np.full(len(others), np.nan))
+        rows, columns = (np.append(at[there], others) for there in (places.row, places.col))
+        return large, csr_array((values, (rows, columns)), shape=(len(whole), len(whole)))
     spread = np.full((len(whole), len(whole)), np.nan)
     spread[np.ix_(at, at)] = covariance
     return large, spread

@@ -239,7 +239,7 @@ def _side_by_side(reference: PolynomialModel, found: list[_Draw], how: str) -> A
     _warn_of_others(draws, estimate)
     theta, sandwich, at = np.zeros(len(basis)), np.full(len(basis), np.nan), positions(basis, reference.basis.factors)
     theta[at], sandwich[at] = reference.theta, reference.stderr("standardized")
-    settings = {**reference.settings, "covariance": f"{len(found):,} draws of {how}"}
+    settings = {**reference.settings, "covariance": f"{len(found):,} draws of {how}", "error_df": len(found) - 1}
     covariance = _covariance(draws)
     model = replace(reference, basis=basis, theta=theta, moved_from=estimate, settings=settings, covariance=covariance)
     return model, basis.terms, estimate, draws, np.mean(own[1:] != 0, axis=0), sandwich
