@@ -172,7 +172,7 @@ def test_size_of_the_residual_test_of_a_given_model():
 def test_size_of_both_tests_of_a_learned_gaussian():
     """Two unknown means and three second moments, 120 samples; without the influence hardly anything is rejected."""
     with_it, without, stein, few = [], [], [], []
-    for r, X in enumerate(sets(GAUSSIAN, 200, 120)):
+    for r, X in enumerate(sets(GAUSSIAN, 120, 120)):
         model, psi = gaussian_fit(X)
         with_it.append(residual_test(model, X, influence=psi, n_bootstrap=400, rng=r)["p_value"])
         without.append(residual_test(model, X)["p_value"])
@@ -188,8 +188,8 @@ def test_size_of_both_tests_of_a_learned_gaussian():
 
 
 def test_size_of_both_tests_of_a_learned_quartic():
-    """All terms of degree 2 to 4 of the paper's pair by pseudo-likelihood, 400 samples, 60 repetitions."""
-    fits = [(*pseudo_likelihood_fit(PAIR, X), X) for X in sets(PAIR, 60, 400)]
+    """All terms of degree 2 to 4 of the paper's pair by pseudo-likelihood, 400 samples, 40 repetitions."""
+    fits = [(*pseudo_likelihood_fit(PAIR, X), X) for X in sets(PAIR, 40, 400)]
     options = dict(n_bootstrap=300, rng=0)
     p = np.array([residual_test(model, X, influence=psi, **options)["p_value"] for model, psi, X in fits])
     assert is_size(p[:, 0], 0.1)
@@ -341,7 +341,7 @@ def test_rows_that_depend_on_one_another():
     """An autoregressive series with correlation 0.7 from row to row, n = 300, under its own distribution."""
     rng, plain, series = np.random.default_rng(1), [], []
     model = PolynomialModel.from_dict({(0, 0): 0.5, (1, 1): 0.5})
-    for r in range(120):
+    for r in range(60):
         X = rng.standard_normal((300, 2))
         for t in range(1, 300):
             X[t] = 0.7 * X[t - 1] + np.sqrt(1 - 0.49) * X[t]
@@ -352,7 +352,7 @@ def test_rows_that_depend_on_one_another():
             found.append((stein, thinned, *residual_test(model, X, **options)["p_value"]))
     plain, series = np.array(plain), np.array(series)
     assert np.all((plain < 0.05).mean(axis=0)[[0, 2, 3]] > 0.3)
-    assert np.all((series < 0.05).mean(axis=0) < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 120))
+    assert np.all((series < 0.05).mean(axis=0) < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 60))
     assert np.all((series < 0.5).mean(axis=0) > 0.2)
 
 

@@ -297,9 +297,9 @@ def test_few_samples_for_many_parameters_are_questioned():
 
 @pytest.mark.filterwarnings("ignore")
 def test_few_groups_have_few_degrees_of_freedom():
-    """Six terms of independent samples in 30 groups: 5 % of 200 sets; with those of all samples it would be 18 %."""
+    """Six terms of independent samples in 30 groups: 5 % of 120 sets; with those of all samples it would be 18 %."""
     rng, rejected, single = np.random.default_rng(0), [], []
-    for _ in range(200):
+    for _ in range(120):
         X, groups = rng.standard_normal((2000, 2)), rng.permutation(2000) % 30
         model = ScoreMatching(4).fit(X, groups=groups).model_
         pair = model.interactions().iloc[0]
@@ -307,7 +307,7 @@ def test_few_groups_have_few_degrees_of_freedom():
         rejected.append(pair["p_value"] < 0.05)
         single.append(model.to_frame("standardized")["p_value"][model.basis.terms.index((0, 1))] < 0.05)
     for found in (rejected, single):
-        assert np.mean(found) < 0.05 + 3.5 * np.sqrt(0.05 * 0.95 / 200)
+        assert np.mean(found) < 0.05 + 3.5 * np.sqrt(0.05 * 0.95 / 120)
 
 
 def test_groups_that_lose_all_rows_do_not_count():
