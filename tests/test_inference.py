@@ -273,8 +273,8 @@ def test_blocks_of_many_terms_are_those_of_the_whole_covariance(monkeypatch):
         (dict(dependence="hac"), None, "dependence must be None"),
         (dict(weights="frequency"), None, "weights must be one of"),
         ({}, np.zeros(1000), "one group only"),
-        ({}, np.zeros(7), "one group a row"),
-        ({}, np.append(np.nan, np.arange(999.0)), "missing in row 0"),
+        ({}, np.zeros(7), "one label a row"),
+        ({}, np.append(np.nan, np.arange(999.0)), "no label in row 0"),
         (dict(dependence=3), np.arange(1000), "not both"),
     ],
 )
@@ -332,7 +332,7 @@ def test_counts_within_groups_are_repetitions():
 def test_groups_may_be_called_anything(groups):
     with pytest.warns(UserWarning, match="from 2 groups"):
         PseudoLikelihood(2).fit(drawn(TRUTH, 600), groups=groups)
-    with pytest.raises(ValueError, match="missing in row 0"):
+    with pytest.raises(ValueError, match="no label in row 0"):
         PseudoLikelihood(2).fit(drawn(TRUTH, 600), groups=["a" if k else float("nan") for k in range(600)])
 
 

@@ -206,7 +206,7 @@ def test_the_model_carries_the_covariance_of_the_draws(tmp_path, monkeypatch):
     assert loaded.settings["covariance"] == "40 draws of rows by exponential weights"
     assert loaded.interactions().chi2.notna().all()
     assert "a*b" in set(result.to_frame(kind="basic").term)
-    monkeypatch.setattr(import_module("isodus.resampling.bootstrap"), "_MOST_TERMS", 5)
+    monkeypatch.setattr(import_module("isodus.resampling.bootstrap"), "MOST_PARAMETERS", 5)
     thin = bootstrap(PseudoLikelihood(degree=2), X, 40, kind="multiplier")
     assert thin.model.covariance.nnz == len(thin.terms)
     assert np.allclose(thin.model.stderr("standardized"), result.stderr("standardized"))
@@ -405,7 +405,7 @@ x = gaussian_sample(20)
         (dict(kind="parametric"), "kind must be 'nonparametric' or 'multiplier', not 'parametric'"),
         (dict(groups=np.arange(20), block_length=3), "groups or block_length, not both"),
         (dict(groups=np.arange(19)), r"groups has shape \(19,\), X has 20 rows"),
-        (dict(groups=["a"] * 20), "groups has one group, a, and all draws"),
+        (dict(groups=["a"] * 20), "groups has one group only"),
         (dict(groups=[None, "b"] * 10), "groups has no label in row 0"),
         (dict(block_length=0), "block_length must be a number of rows from 1 to 10, half of all; not 0"),
         (dict(block_length=21), "block_length must be .* not 21"),

@@ -68,11 +68,11 @@ def test_walds_test_allows_for_a_covariance_that_was_estimated():
     for _ in range(1000):
         X = rng.standard_normal((40, 15))
         C = np.cov(X.T) / 40
-        found.append((wald(X.mean(axis=0), C, 40).p_value, wald(X.mean(axis=0), C).p_value))
+        found.append((wald(X.mean(axis=0), C, 39).p_value, wald(X.mean(axis=0), C).p_value))
     exact, naive = (np.array(found) < 0.05).mean(axis=0)
     assert abs(exact - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 1000)
     assert naive > 0.3
-    assert np.isnan(wald(np.ones(3), np.eye(3), 3).p_value)
+    assert np.isnan(wald(np.ones(3), np.eye(3), 2).p_value)
 
 
 def test_a_frame_has_intervals_at_a_level():

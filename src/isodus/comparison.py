@@ -22,13 +22,12 @@ from .energy import raw_matrix
 from .model import PolynomialModel
 from .penalties import Terms, positions
 from .samples import floating_rows
-from .significance import WaldTest, block, in_other_units, wald
+from .significance import FLAT, WaldTest, block, in_other_units, wald
 from .validation import check_weight
 
 __all__ = ["Comparison", "compare", "nested_test"]
 
 _TIE, _ALPHA = 2.0, 0.05  # standard errors of a difference within which the simpler model is taken; a level of tests
-_FLAT = 1e-10  # of correlations: directions that have no variance of their own
 
 
 @dataclass(frozen=True, repr=False)
@@ -206,8 +205,10 @@ def _zero(model: PolynomialModel, extra: np.ndarray, raw: bool) -> WaldTest:
     covariance: Any = model.covariance
     if not len(extra):
         raise ValueError("no term is asked to be zero: the smaller model has all terms of the larger")
-    if covariance is None or np.isnan(covariance.diagonal()).all():
+    if covariance is None:
         raise ValueError("the model has no standard errors: it was not learned, or with l1 and without debias=True")
+    if np.isnan(covariance.diagonal()).all():
+        raise ValueError("the model has no standard errors: its terms cannot be told apart, as its fit has warned")
     if raw:
         T = raw_matrix(model.basis, model.location, model.scale)
         theta, covariance = T @ theta, in_other_units(covariance, T)
@@ -218,12 +219,11 @@ def _zero(model: PolynomialModel, extra: np.ndarray, raw: bool) -> WaldTest:
         raise ValueError("of so many terms only parts of the covariance are known: see model.interactions()")
     size = np.sqrt(np.diagonal(C))
     values, vectors = np.linalg.eigh(C / size / size[:, None])
-    if not values[0] > _FLAT * values[-1]:
+    if not values[0] > FLAT * values[-1]:
         share = np.abs(vectors[:, 0])
         alike = [model.term_name(model.basis.terms[extra[k]]) for k in np.argsort(-share)[:4] if share[k] > 0.1]
         raise ValueError(f"{', '.join(alike)} cannot be told apart: their covariance is singular. Leave one out")
-    df = model._error_df
-    return wald(theta[extra], C, None if df is None else df + 1)
+    return wald(theta[extra], C, model.error_df)
 
 
 def _tested(model: PolynomialModel, extra: np.ndarray, raw: bool) -> tuple[float, float, float, str]:

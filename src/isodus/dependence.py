@@ -15,10 +15,41 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from .arrays import Array, namespace, to_host
 
-__all__ = ["INDEPENDENT", "Dependence", "Grouped", "Series", "automatic_lags", "of_groups", "of_series"]
+__all__ = [
+    "INDEPENDENT",
+    "Dependence",
+    "Grouped",
+    "Series",
+    "automatic_lags",
+    "check_groups",
+    "group_codes",
+    "of_groups",
+    "of_series",
+    "windows",
+]
+
+
+def group_codes(groups: Any, n: int) -> np.ndarray:
+    """The number of each row's group, (n,), from labels of any kind; at least two groups."""
+    if np.shape(groups) != (n,):
+        raise ValueError(f"groups has shape {np.shape(groups)}, X has {n} rows: it must have one label a row")
+    codes, _ = pd.factorize(pd.Series(groups) if isinstance(groups, list) else groups)
+    if np.any(codes < 0):
+        raise ValueError(f"groups has no label in row {int(np.argmax(codes < 0))}: every row needs one")
+    check_groups(codes)
+    return np.asarray(codes)
+
+
+def check_groups(codes: np.ndarray) -> int:
+    """How many groups there are, two or more."""
+    many = len(np.unique(codes))
+    if many < 2:
+        raise ValueError("groups has one group only: nothing tells how much groups differ. Leave it out")
+    return many
 
 
 class Dependence(NamedTuple):
@@ -65,7 +96,7 @@ class Series:
         crossing = xp.concat([self.tail, other.head], axis=1)
         head = xp.concat([self.head, other.head], axis=1) if self.head.shape[1] < self.m - 1 else self.head
         tail = xp.concat([self.tail, other.tail], axis=1) if other.tail.shape[1] < self.m - 1 else other.tail
-        inside = self.inside + other.inside + _windows(crossing, self.m)
+        inside = self.inside + other.inside + _squares(crossing, self.m)
         return Series(inside, head[:, : self.m - 1], tail[:, max(tail.shape[1] - self.m + 1, 0) :], self.m)
 
     def total(self) -> np.ndarray:
@@ -79,18 +110,24 @@ class Series:
 def of_series(S: Array, lags: int) -> Series:
     """Columns of S, (M, b), one after the other in time."""
     m, b = lags + 1, S.shape[1]
-    return Series(_windows(S, m), S[:, : m - 1], S[:, max(b - m + 1, 0) :], m)
+    return Series(_squares(S, m), S[:, : m - 1], S[:, max(b - m + 1, 0) :], m)
 
 
-def _windows(S: Array, m: int) -> Array:
-    """Σ W Wᵀ over all windows of m columns."""
-    xp = namespace(S)
+def windows(S: Array, m: int) -> Array:
+    """W: the sums of m columns of S that follow one another, (M, b − m + 1)."""
     if m == 1:
-        return S @ xp.matrix_transpose(S)
+        return S
+    xp = namespace(S)
+    running = xp.cumulative_sum(S, axis=1)
+    return xp.concat([running[:, m - 1 : m], running[:, m:] - running[:, :-m]], axis=1)
+
+
+def _squares(S: Array, m: int) -> Array:
+    """Σ W Wᵀ over all windows of m columns, if there are any."""
+    xp = namespace(S)
     if S.shape[1] < m:
         return xp.zeros((S.shape[0], S.shape[0]), dtype=S.dtype, device=S.device)
-    running = xp.cumulative_sum(S, axis=1)
-    W = xp.concat([running[:, m - 1 : m], running[:, m:] - running[:, :-m]], axis=1)
+    W = windows(S, m)
     return W @ xp.matrix_transpose(W)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .basis import MonomialBasis
-from .significance import Covariance, block, check_level, p_values, q_values, stderr, wald, width
+from .significance import block, check_level, p_values, q_values, stderr, wald, width
 
 if TYPE_CHECKING:
     import networkx
@@ -26,26 +26,18 @@ def term_name(term: Term, names: Sequence[str]) -> str:
     return "*".join(names[v] + (f"^{power}" if power > 1 else "") for v, power in powers.items())
 
 
-def term_table(
-    basis: MonomialBasis,
-    names: Sequence[str],
-    theta: np.ndarray,
-    estimate: np.ndarray,
-    covariance: Covariance | None,
-    df: float | None,
-    level: float,
-    correction: str,
-    simultaneous: bool,
-) -> pd.DataFrame:
+def term_table(model: Any, units: Any, level: float, correction: str, simultaneous: bool) -> pd.DataFrame:
     """A row a term, with its interval, p-value and false discovery rate; see `PolynomialModel.to_frame`."""
-    reach = width(covariance, check_level(level), simultaneous, df)
+    basis, covariance = model.basis, model.covariance_in(units)
+    theta, estimate = model.parameters(units), model.parameters(units, model.estimate)
+    reach = width(covariance, check_level(level), simultaneous, model.error_df)
     errors = stderr(covariance, len(theta))
-    p, q = p_values(estimate, errors, df), np.empty(len(theta))
+    p, q = p_values(estimate, errors, model.error_df), np.empty(len(theta))
     for family in (basis.orders == 1, basis.orders > 1):
         q[family] = q_values(p[family], correction)
     return pd.DataFrame(
         {
-            "term": [term_name(term, names) for term in basis.terms],
+            "term": [model.term_name(term) for term in basis.terms],
             "degree": basis.degrees.astype(np.int64),
             "order": basis.orders,
             "theta": theta,
@@ -58,25 +50,18 @@ def term_table(
     )
 
 
-def interaction_table(
-    basis: MonomialBasis,
-    names: Sequence[str],
-    theta: np.ndarray,
-    estimate: np.ndarray,
-    covariance: Covariance | None,
-    df: float | None,
-    correction: str,
-) -> pd.DataFrame:
+def interaction_table(model: Any, correction: str) -> pd.DataFrame:
     """A row a set of interacting variables, with Wald's test of its terms; see `PolynomialModel.interactions`."""
+    basis, theta, covariance = model.basis, model.theta, model.covariance
     groups: dict[Term, list[int]] = {}
     for k in np.flatnonzero(basis.orders > 1).tolist():
         groups.setdefault(tuple(sorted(set(basis.terms[k]))), []).append(k)
     rows = []
     for variables, terms in groups.items():
         C = np.full((len(terms), len(terms)), np.nan) if covariance is None else block(covariance, np.array(terms))
-        test = wald(estimate[terms], C, None if df is None else df + 1)
+        test = wald(model.estimate[terms], C, model.error_df)
         size = float(np.sqrt(np.sum(np.square(theta[terms]))))
-        rows.append((term_name(variables, names), len(variables), len(terms), size, *test))
+        rows.append((model.term_name(variables), len(variables), len(terms), size, *test))
     frame = pd.DataFrame(rows, columns=["variables", "order", "n_terms", "strength", "chi2", "df", "p_value"])
     frame["q_value"] = q_values(frame["p_value"].to_numpy(float), correction)
     return frame.sort_values(["p_value", "chi2"], ascending=[True, False], kind="stable", ignore_index=True)

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .arrays import Array, available_memory, namespace, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis, n_monomials
 from .checks import warn
-from .dependence import INDEPENDENT, Dependence
+from .dependence import INDEPENDENT, Dependence, check_groups
 from .description import term_name
 from .diagnostics import stray
 from .energy import raw_units
@@ -26,7 +26,7 @@ from .optimum import Optimum
 from .samples import ArraySamples, check_variation, generator, standardisation
 from .solvers.newton import Problem, Rung, ladder
 from .suitability import check_suitability
-from .validation import check_dependence, check_groups, check_samples, check_weight, positive_integer, true_or_false
+from .validation import check_dependence, check_samples, check_weight, positive_integer, true_or_false
 
 __all__ = [
     "Setting",
@@ -49,6 +49,7 @@ _NODES_AT_ONCE = 8  # nodes that share one pass over the samples, where memory a
 _COLLAPSED, _CONCENTRATED = 2, 50  # effective samples a parameter below which weights have
 _MOVED = 0.1  # standard errors from which a change of a term counts
 _LOOKED_AT = 24  # samples from which a lower energy is looked for
+_FEW_GROUPS = 30
 _STRAY = 3.0  # a variable, how much lower than at the data it may be; it is about ½ where a model fits
 _SINGLE = 1e-5  # relative change of a value that sums in single precision cannot resolve
 _DOUBLE = 1e-12  # likewise in double precision
@@ -100,8 +101,11 @@ def prepare(
         there = on_device(np.flatnonzero(to_host(weight)), X)
         X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
         how = how if how.groups is None else how._replace(groups=how.groups[to_host(there)])
-    if how.groups is not None:
-        check_groups(how.groups)
+    if how.groups is not None and (many := check_groups(how.groups)) < _FEW_GROUPS:
+        warn(
+            f"standard errors from {many} groups are themselves uncertain, and too small on average; "
+            f"{_FEW_GROUPS} groups or more are wanted",
+        )
     if how.lags is not None and weight is not None and not how.importance:
         raise ValueError("counts say nothing of when a row of a series was seen: repeat it in X, and leave weights out")
     _check_size(estimator, X.shape[1], X.shape[0], penalised)

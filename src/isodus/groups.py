@@ -25,13 +25,12 @@ from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .model import PolynomialModel
 from .optimum import Task, over
 from .samples import ArraySamples, check_variation, standardisation
-from .significance import WaldTest, check_level, in_other_units, wald
+from .significance import FLAT, WaldTest, check_level, in_other_units, wald
 from .validation import check_samples, one_of
 
 __all__ = ["GroupComparison", "compare_groups"]
 
 _ALPHA = 0.05  # a level of tests
-_FLAT = 1e-10  # of correlations: directions that have no variance of their own
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +137,7 @@ def _hotelling(d: np.ndarray, parts: Sequence[np.ndarray], sizes: Sequence[int])
     if not statistic > 0:
         return WaldTest(statistic, q, p)
     at, size = np.ix_(*[np.flatnonzero(np.diagonal(C) > 0)] * 2), np.sqrt(np.diagonal(C)[np.diagonal(C) > 0])
-    u = np.linalg.pinv(C[at] / np.outer(size, size), rcond=_FLAT, hermitian=True) @ (d[at[1][0]] / size) / size
+    u = np.linalg.pinv(C[at] / np.outer(size, size), rcond=FLAT, hermitian=True) @ (d[at[1][0]] / size) / size
     nu = 1 / sum((u @ part[at] @ u / statistic) ** 2 / (n - 1) for part, n in zip(parts, sizes, strict=True))
     return WaldTest(statistic, q, float(f.sf(statistic * (nu - q + 1) / (nu * q), q, nu - q + 1)))
 
@@ -165,7 +164,7 @@ def _together(rows: Sequence[np.ndarray], names: Sequence[str], estimator: Any) 
         raise ValueError("groups are compared as independent samples: set dependence=None, and thin a series")
     closed = getattr(own, "min_degree", 1) == 1 if basis is None else basis.closed_under_translation
     C = [np.atleast_2d(np.cov(X, rowvar=False)) for X in rows]
-    if closed and all(np.linalg.cond(part / np.outer(*[np.sqrt(np.diagonal(part))] * 2)) < 1 / _FLAT for part in C):
+    if closed and all(np.linalg.cond(part / np.outer(*[np.sqrt(np.diagonal(part))] * 2)) < 1 / FLAT for part in C):
         root = np.linalg.cholesky((C[0] + C[1]) / 2)
         maps = [root @ np.linalg.inv(np.linalg.cholesky(part)) for part in C]
         rows = [(X - X.mean(axis=0)) @ M.T for X, M in zip(rows, maps, strict=True)]

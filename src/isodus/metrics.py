@@ -308,7 +308,7 @@ def partial_correlations(
     at, couplings = _couplings(replace(model, theta=model.estimate, moved_from=None))
     if model.covariance is None:
         raise ValueError("the model has no standard errors: it was not learned, or learned without")
-    df = model.settings.get("error_df")
+    df = model.error_df
     reach = width(None, check_level(level), df=df)
     r, pairs, theta = -couplings, model.basis.factors[at], model.estimate
     if np.any(np.abs(r) >= 1):
@@ -428,5 +428,5 @@ def _doubtful(model: PolynomialModel, limit: float) -> tuple[np.ndarray, str]:
         more = ", …" if len(without) > 8 else ""
         raise ValueError(f"no standard error, so no p-value, of {terms}{more}; use value, or leave these terms out")
     weak = np.zeros(len(model.theta), dtype=bool)
-    weak[asked] = p_values(model.estimate[asked], stderr[asked]) > limit
+    weak[asked] = p_values(model.estimate[asked], stderr[asked], model.error_df) > limit
     return weak, f"p-values above {limit:g}"

@@ -135,7 +135,7 @@ class PolynomialModel:
 
     def to_dict(self, units: Units = "raw") -> dict[Term, float]:
         """θ by index tuple: in the units of X ("raw"), or in y = (x − location)/scale ("standardized")."""
-        return dict(zip(self.basis.terms, self._parameters(units).tolist(), strict=True))
+        return dict(zip(self.basis.terms, self.parameters(units).tolist(), strict=True))
 
     def to_frame(
         self,
@@ -154,9 +154,7 @@ class PolynomialModel:
         the model a density, and missing (NaN) where nothing was: in models that were not learned, and for parameters
         that were held. In the units of X, whether a term below the highest degree is zero depends on where zero is.
         """
-        values = self._parameters(units), self._parameters(units, self.estimate), self._covariance(units)
-        df = self.settings.get("error_df")
-        return description.term_table(self.basis, self.names, *values, df, level, correction, simultaneous)
+        return description.term_table(self, units, level, correction, simultaneous)
 
     def interactions(self, *, correction: Literal["bh", "by"] = "bh") -> pd.DataFrame:
         """A row a set of interacting variables: its terms tested at once, all in standardised variables.
@@ -164,8 +162,7 @@ class PolynomialModel:
         strength: as in `hyperedges`; chi2, df, p_value: Wald's test that all of its terms are zero; q_value: as in
         `to_frame`, among these rows. Sorted by p-value.
         """
-        values = self.theta, self.estimate, self.covariance, self._error_df
-        return description.interaction_table(self.basis, self.names, *values, correction)
+        return description.interaction_table(self, correction)
 
     @property
     def estimate(self) -> np.ndarray:
@@ -174,15 +171,16 @@ class PolynomialModel:
 
     def stderr(self, units: Units = "raw") -> np.ndarray:
         """Standard error of every θ, in the order of the basis; NaN where there is none."""
-        return significance.stderr(self._covariance(units), len(self.theta))
+        return significance.stderr(self.covariance_in(units), len(self.theta))
 
     @property
-    def _error_df(self) -> float | None:
-        """Degrees of freedom of the covariance: few for groups, series and draws, and n − 1 for independent samples."""
+    def error_df(self) -> float | None:
+        """Degrees of freedom of standard errors: few for groups, series and draws, n − 1 for independent samples."""
         return self.settings.get("error_df", None if self.n_samples is None else self.n_samples - 1)
 
-    def _covariance(self, units: Units) -> significance.Covariance | None:
-        self._parameters(units)  # which checks units
+    def covariance_in(self, units: Units) -> significance.Covariance | None:
+        """The covariance of θ in these units; None where there is none."""
+        self.parameters(units)  # which checks units
         if units == "standardized" or self.covariance is None:
             return self.covariance
         T = _energy.raw_matrix(self.basis, self.location, self.scale)
@@ -190,13 +188,14 @@ class PolynomialModel:
 
     def precision(self) -> np.ndarray:
         """The precision matrix of a model of degree 2; θ_(i,i) multiplies x_i², so its diagonal is 2θ_(i,i)."""
-        return precision_matrix(self.basis, self._parameters("raw"))
+        return precision_matrix(self.basis, self.parameters("raw"))
 
     def term_name(self, term: Term) -> str:
         """A term in words: (0, 0, 1) is ``x0^2*x1``."""
         return description.term_name(term, self.names)
 
-    def _parameters(self, units: Units, theta: np.ndarray | None = None) -> np.ndarray:
+    def parameters(self, units: Units = "raw", theta: np.ndarray | None = None) -> np.ndarray:
+        """θ, or another in standardised variables, as an array in these units, in the order of the basis."""
         theta = self.theta if theta is None else theta
         if units == "standardized":
             return theta

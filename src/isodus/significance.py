@@ -16,6 +16,7 @@ from scipy.stats import chi2, f
 
 __all__ = [
     "CORRECTIONS",
+    "FLAT",
     "Covariance",
     "WaldTest",
     "block",
@@ -31,7 +32,7 @@ __all__ = [
 Covariance: TypeAlias = "np.ndarray | csr_array"
 CORRECTIONS = ("bh", "by")
 _DRAWS = 20_000
-_FLAT = 1e-10  # of correlations: directions that have no variance of their own
+FLAT = 1e-10  # of correlations: directions that have no variance of their own
 
 
 class WaldTest(NamedTuple):
@@ -98,7 +99,7 @@ def block(covariance: Covariance, terms: np.ndarray) -> np.ndarray:
 def p_values(theta: np.ndarray, errors: np.ndarray, df: float | None = None) -> np.ndarray:
     """Two-sided, of θ = 0, by the normal distribution; NaN where there is no standard error.
 
-    df: the degrees of freedom of the errors, where they are few: then by Student's t.
+    df: the degrees of freedom of the errors, where they are known: then by Student's t.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         z = -np.abs(theta) / errors
@@ -154,10 +155,10 @@ def width(covariance: Covariance | None, level: float, simultaneous: bool = Fals
     return float(np.quantile(largest, level))
 
 
-def wald(theta: np.ndarray, covariance: np.ndarray, n: float | None = None) -> WaldTest:
+def wald(theta: np.ndarray, covariance: np.ndarray, df: float | None = None) -> WaldTest:
     """That all of θ is zero; directions without a variance are left out, and what was held (NaN) with them.
 
-    n: how many samples the covariance comes from, if that is known.
+    df: the degrees of freedom of the covariance, if they are known; n − 1 for independent samples.
     """
     known = np.flatnonzero(np.diagonal(covariance) > 0)
     C = covariance[np.ix_(known, known)]
@@ -165,11 +166,11 @@ def wald(theta: np.ndarray, covariance: np.ndarray, n: float | None = None) -> W
         return WaldTest(float("nan"), 0, float("nan"))
     size = np.sqrt(np.diagonal(C))
     values, vectors = np.linalg.eigh(C / size / size[:, None])
-    good = values > _FLAT * values[-1]
+    good = values > FLAT * values[-1]
     z = vectors[:, good].T @ (theta[known] / size) / np.sqrt(values[good])
-    statistic, df = float(z @ z), int(np.count_nonzero(good))
-    if n is None:
-        return WaldTest(statistic, df, float(chi2.sf(statistic, df)))
-    if n <= df:
-        return WaldTest(statistic, df, float("nan"))
-    return WaldTest(statistic, df, float(f.sf(statistic * (n - df) / (df * (n - 1)), df, n - df)))
+    statistic, k = float(z @ z), int(np.count_nonzero(good))
+    if df is None:
+        return WaldTest(statistic, k, float(chi2.sf(statistic, k)))
+    left = df - k + 1
+    p = float(f.sf(statistic * left / (k * df), k, left)) if left > 0 else float("nan")
+    return WaldTest(statistic, k, p)

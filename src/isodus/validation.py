@@ -14,11 +14,10 @@ from sklearn.utils.validation import validate_data
 
 from .arrays import Array, namespace, to_host
 from .checks import warn
-from .dependence import Dependence
+from .dependence import Dependence, group_codes
 
 __all__ = [
     "check_dependence",
-    "check_groups",
     "check_samples",
     "check_weight",
     "one_of",
@@ -27,8 +26,6 @@ __all__ = [
     "positive_number",
     "true_or_false",
 ]
-
-_FEW_GROUPS = 30
 
 
 def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple[Array, list[str]]:
@@ -147,24 +144,7 @@ def check_dependence(lags: Any, weights: Any, groups: Any, n: int) -> Dependence
         return Dependence(int(lags), importance=importance)
     if lags is not None:
         raise ValueError("rows are a series (dependence) or come in groups, not both: leave one out")
-    if np.shape(groups) != (n,):
-        raise ValueError(f"groups has shape {np.shape(groups)}, X has {n} rows: it must have one group a row")
-    codes, _ = pd.factorize(pd.Series(groups) if isinstance(groups, list) else groups)
-    if np.any(codes < 0):
-        raise ValueError(f"groups is missing in row {int(np.argmax(codes < 0))}: every row needs one")
-    return Dependence(groups=np.asarray(codes), importance=importance)
-
-
-def check_groups(codes: np.ndarray) -> None:
-    """Enough groups, of the rows that count, to tell how much they differ."""
-    many = len(np.unique(codes))
-    if many < 2:
-        raise ValueError("groups has one group only: nothing tells how much groups differ. Leave it out")
-    if many < _FEW_GROUPS:
-        warn(
-            f"standard errors from {many} groups are themselves uncertain, and too small on average; "
-            f"{_FEW_GROUPS} groups or more are wanted",
-        )
+    return Dependence(groups=group_codes(groups, n), importance=importance)
 
 
 def positive_number(value: Any, name: str) -> float:

@@ -161,27 +161,13 @@ class PenalizedEstimator(PolynomialEstimator):
         rest, self._split = (samples, setting), self.debias == "split"
         if self._split:
             (samples, setting), rest = self._halves(samples, setting)
-        basis, unit, path = setting.basis, setting.scale / setting.width, None
+        basis, unit = setting.basis, setting.scale / setting.width
         least = floors(basis, unit)
         alone = confined(independent(basis, samples), least)
         theta = alone if theta is None else theta
         raw = self.l1_scaling is not None
         task = Task(basis, make, theta, weight, low, raw, tol, max_iter, self.rule, alone, least)
-        factor = multiplier(1.0, self.l1_scaling, len(setting.names), setting.n)
-        if isinstance(self.l1, str):
-            how = _BEST if self.l1 == "auto" else self.l1
-            if how == "cv" and samples.n_rows < 2 * self.folds:
-                raise ValueError(f"{samples.n_rows} samples are too few for {self.folds} folds of two or more")
-            scaled = None if self.l1_path is None else [value * factor for value in self.l1_path]
-            with Progress() as progress:
-                path, start, found = choose(task, samples, setting.n, how, scaled, progress, folds=self.folds)
-            path = replace(path, l1=path.l1 / factor)
-        else:
-            start = task.start(samples)
-            found = at(start, self.l1 * factor)
-        self.l1_, self.l1_max_, self.kkt_ = found.l1 / factor, start.l1_max / factor, found.residual
-        if path is not None:
-            self.path_ = path
+        path, start, found = self._solved(task, samples, setting)
         theta = agreed(start.nodes.terms, found.theta, len(basis), self.rule, self.consensus)
         refitted = self.debias in (True, "split") or (self.debias == "auto" and path is not None)
         inside = theta != 0
@@ -212,6 +198,25 @@ class PenalizedEstimator(PolynomialEstimator):
         self.n_iter_ = np.full(len(setting.names), found.n_iter)
         self._warn_of_poor_prediction(samples)
         return self
+
+    def _solved(
+        self, task: Task, samples: ArraySamples, setting: Setting
+    ) -> tuple[PenaltyPath | None, Start, Penalized]:
+        """The solution at `l1`, or at what the data choose along a path, which is then kept."""
+        factor, path = multiplier(1.0, self.l1_scaling, len(setting.names), setting.n), None
+        if isinstance(self.l1, str):
+            how = _BEST if self.l1 == "auto" else self.l1
+            if how == "cv" and samples.n_rows < 2 * self.folds:
+                raise ValueError(f"{samples.n_rows} samples are too few for {self.folds} folds of two or more")
+            scaled = None if self.l1_path is None else [value * factor for value in self.l1_path]
+            with Progress() as progress:
+                path, start, found = choose(task, samples, setting.n, how, scaled, progress, folds=self.folds)
+            self.path_ = path = replace(path, l1=path.l1 / factor)
+        else:
+            start = task.start(samples)
+            found = at(start, self.l1 * factor)
+        self.l1_, self.l1_max_, self.kkt_ = found.l1 / factor, start.l1_max / factor, found.residual
+        return path, start, found
 
     def _halves(
         self, samples: ArraySamples, setting: Setting

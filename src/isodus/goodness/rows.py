@@ -8,6 +8,7 @@ import numpy as np
 
 from ..basis import MonomialBasis
 from ..checks import is_index
+from ..dependence import windows
 from ..model import PolynomialModel
 
 __all__ = ["by_power", "checked", "evenly", "neighbours", "signs"]
@@ -55,9 +56,7 @@ def neighbours(W: np.ndarray, lags: int) -> np.ndarray:
     """
     if not lags:
         return W
-    m = lags + 1
-    running = np.cumsum(np.pad(W, ((m, lags), (0, 0))), axis=0)
-    return (running[m:] - running[:-m]) / np.sqrt(m)
+    return windows(np.pad(W, ((lags, lags), (0, 0))).T, lags + 1).T / np.sqrt(lags + 1)
 
 
 def signs(rng: np.random.Generator, draws: int, n: int, lags: int) -> np.ndarray:

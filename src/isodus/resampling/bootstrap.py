@@ -32,7 +32,9 @@ from sklearn.base import clone
 
 from ..basis import MonomialBasis
 from ..checks import count, is_index, warn
+from ..dependence import group_codes
 from ..energy import raw_matrix, raw_units
+from ..inference import MOST_PARAMETERS
 from ..model import PolynomialModel, Units
 from ..significance import Covariance, check_level
 from .trials import Generator, counts, positions, repeat
@@ -42,7 +44,6 @@ __all__ = ["Bootstrap", "bootstrap"]
 Interval = Literal["percentile", "basic", "normal", "simultaneous"]
 _Draw = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # factors of terms, their θ, location, scale
 
-_MOST_TERMS = 4000  # beyond which a covariance is its diagonal
 _OFF, _ENOUGH = 0.1, 20  # share of the terms whose draws lie to one side that is worth a warning, if draws are so many
 
 
@@ -205,16 +206,7 @@ def _labels(kind: Any, n: int, groups: Any, block_length: Any) -> np.ndarray | N
         raise ValueError("give groups or block_length, not both: what is drawn is whole groups, or blocks of rows")
     if block_length is not None and (not is_index(block_length) or not 1 <= block_length <= n // 2):
         raise ValueError(f"block_length must be a number of rows from 1 to {n // 2}, half of all; not {block_length!r}")
-    if groups is None:
-        return None
-    if np.shape(groups) != (n,):
-        raise ValueError(f"groups has shape {np.shape(groups)}, X has {n} rows: it must have one label a row")
-    codes, found = pd.factorize(np.asarray(groups))
-    if np.any(codes < 0):
-        raise ValueError(f"groups has no label in row {np.argmax(codes < 0)}: every row needs one")
-    if len(found) < 2:
-        raise ValueError(f"groups has one group, {found[0]}, and all draws would be the same: leave groups out")
-    return codes
+    return None if groups is None else group_codes(groups, n)
 
 
 def _drawn(estimator: Any, X: Any, weight: Callable[[Generator], np.ndarray], rng: Generator) -> _Draw:
@@ -258,7 +250,7 @@ def _spread(draws: np.ndarray) -> np.ndarray:
 
 
 def _covariance(draws: np.ndarray) -> Covariance:
-    if draws.shape[1] > _MOST_TERMS:
+    if draws.shape[1] > MOST_PARAMETERS:
         return diags_array(_spread(draws) ** 2, format="csr")
     Z = np.where(np.ptp(draws, axis=0) > 0, draws - draws.mean(axis=0), np.nan)
     return Z.T @ Z / (len(draws) - 1)
