@@ -11,7 +11,7 @@ demo: $(VENV)/.installed
 	$(bin)/isodus demo
 
 test: $(VENV)/.installed-test
-	$(bin)/python -m pytest
+	$(bin)/python -m pytest -n auto
 
 lint: $(VENV)/.installed-test
 	$(bin)/ruff check .

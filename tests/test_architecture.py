@@ -34,6 +34,7 @@ LAYERS = [
     {"estimators"},
     {"comparison", "groups"},
     {"__init__"},
+    {"paper"},
     {"cli"},
 ]
 

@@ -500,6 +500,13 @@ ADAPTIVE = {
 }
 
 
+def test_a_row_that_double_precision_does_not_resolve_is_missing():
+    a = np.array([(0.0, 0.0, -6.2e3, 2.4e4, 1.3e4, -4.9e4, -6.0e3, 2.2e4, 0.06), (0.0, 0.0, 0.5, 0, 0, 0, 0, 0, 0)]).T[
+        1:
+    ]
+    assert integrate_each(a, moments=2).missing.tolist() == [0]
+
+
 @pytest.mark.parametrize("name", ADAPTIVE)
 def test_each_row_by_itself_gives_the_same(name):
     a = ADAPTIVE[name]

@@ -177,8 +177,9 @@ class PenalizedEstimator(PolynomialEstimator):
         kept = np.flatnonzero(inside | (weight == 0) | (low > -np.inf))
         if not len(kept):
             raise ValueError(
-                f"no term is left: every one is penalised, and l1 = {self.l1_:.3g} is not below {self.l1_max_:.3g}, "
-                "from which on the model is empty. Lower l1, or leave penalize_self=False"
+                f"no term is left: every one is penalised, and with l1 = {self.l1_:.3g} none is kept by "
+                + ("all of its variables" if self.rule == "and" else "any of its variables")
+                + f"; from {self.l1_max_:.3g} on none is by any. Lower l1, or leave penalize_self=False"
             )
         said = self._structure_notes(setting, weight, inside, start, path)
         spanned = basis.spanned(kept) if np.any(setting.location) else basis.only(kept)

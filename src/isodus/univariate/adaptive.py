@@ -21,7 +21,10 @@ def integrate_each(a: np.ndarray, *, moments: int = 0, tol: float = 1e-10) -> In
     for j in range(n):
         q = np.trim_zeros(np.append(a[::-1, j], 1.0), "f")[:-1]  # from the highest power down to the first
         if len(q) % 2 == 0 and len(q) and q[0] > 0 and np.all(np.isfinite(q)):
-            log_z[j], mode[j], central[:, j] = _row(np.append(q, 0.0), moments, tol)
+            try:
+                log_z[j], mode[j], central[:, j] = _row(np.append(q, 0.0), moments, tol)
+            except ArithmeticError:  # so far out that double precision does not resolve it: as if there were none
+                log_z[j] = np.inf
     return Integrals(log_z, mode, central, np.flatnonzero(np.isinf(log_z)))
 
 
@@ -44,6 +47,8 @@ def _row(q: np.ndarray, moments: int, tol: float) -> tuple[float, float, np.ndar
     sums: list[float] = []
     for k in range(moments + 1):
         sums.append(integral(k))
+        if not sums[0] > 0:
+            raise ArithmeticError
     return log(sums[0]) - least, mode, np.array(sums[1:]) / sums[0]
 
 
@@ -56,4 +61,6 @@ def _window(q: np.ndarray) -> tuple[float, float, float]:
     shifted[-1] -= np.polyval(q, mode) + _LEVEL
     ends = np.roots(shifted)
     ends = ends[np.abs(ends.imag) <= 1e-9 * (1 + np.abs(ends))].real
+    if not len(ends):
+        raise ArithmeticError
     return mode, float(ends.min()), float(ends.max())

@@ -1,0 +1,67 @@
+"""What figures of studies share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from .methods import LIKELIHOOD, OURS, PAPERS, SCORE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["curve", "guide", "new", "style"]
+
+# colours that the colour-blind tell apart (Okabe and Ito)
+_STYLES = {
+    PAPERS: ("#D55E00", "o"),
+    LIKELIHOOD: ("#0072B2", "s"),
+    SCORE: ("#009E73", "^"),
+    OURS: ("#000000", "D"),
+}
+_BEGINNINGS = {
+    "ISODUS, paper, all penalised": ("#D55E00", "o"),
+    "ISODUS, paper, diagonal free": ("#E69F00", "P"),
+    "ISODUS, paper, log objective": ("#CC79A7", "v"),
+    f"{LIKELIHOOD}, λ": _STYLES[LIKELIHOOD],
+    f"{LIKELIHOOD}, 2λ": _STYLES[LIKELIHOOD],
+}
+_OTHERS = (("#CC79A7", "v"), ("#E69F00", "P"), ("#56B4E9", "X"), ("#999999", "*"))
+
+
+def style(label: str, more: int = 0) -> dict[str, str]:
+    """Colour and marker of a method; others have those of a number."""
+    known = _STYLES | {label: look for beginning, look in _BEGINNINGS.items() if label.startswith(beginning)}
+    color, marker = known.get(label, _OTHERS[more % len(_OTHERS)])
+    return {"color": color, "marker": marker}
+
+
+def new(panels: int = 1, width: float = 6.4, height: float = 4.4) -> tuple[Figure, list[Axes]]:
+    """A figure of panels side by side, without any window."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * panels if panels > 1 else width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = np.atleast_1d(figure.subplots(1, panels)).ravel().tolist()
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(True, which="major", color="#E5E5E5", linewidth=0.6)
+        ax.set_axisbelow(True)
+    return figure, axes
+
+
+def curve(ax: Axes, points: pd.DataFrame, label: str, method: str, more: int = 0, **options: object) -> None:
+    """Points with error bars of a standard error; points: index x, columns stderr and mean or median."""
+    middle = points["mean"] if "mean" in points else points["median"]
+    look = style(method, more) | {"markersize": 4.5, "linewidth": 1.3, "capsize": 2.0} | options
+    ax.errorbar(np.asarray(points.index, float), middle, yerr=points["stderr"], label=label, **look)  # type: ignore[arg-type]
+
+
+def guide(ax: Axes, x: np.ndarray, at: float, power: float, label: str) -> None:
+    """A dotted line of this power through the first point (x[0], at)."""
+    x = np.asarray(x, float)
+    ax.plot(x, at * (x / x[0]) ** power, ":", color="#777777", linewidth=1.2, label=label)

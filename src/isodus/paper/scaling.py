@@ -1,0 +1,120 @@
+"""Error against the number of samples: what the studies of it in one, two, four and ten dimensions share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .. import PolynomialModel
+from . import figures
+from .methods import LIKELIHOOD, OURS, PAPERS, SCORE, estimators, learn, mean_error, paper_isodus
+from .statistics import Ratio, below, log_slope, means, paired_ratio
+from .study import Claim
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["SIMILAR", "accuracy", "draw_errors", "errors", "giving_away", "objectives", "slopes", "tasks"]
+
+METHODS = (PAPERS, LIKELIHOOD, SCORE, OURS)
+SIMILAR = 1.5  # as large an error counts as similar
+
+
+def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Every set of samples of every size."""
+    return [{"n": n, "set": k} for n in settings["n"] for k in range(settings["sets"])]
+
+
+def errors(truth: PolynomialModel, X: np.ndarray, terms: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row a method, on the same samples; and by how much the plain and the log objective differ."""
+    rows, papers = [], None
+    for method, make in estimators(**terms).items():
+        fit = learn(make, X)
+        papers = fit if method == PAPERS else papers
+        rows.append(_row(method, mean_error(fit.estimator.model_, truth), fit))
+    assert papers is not None
+    logarithm = learn(lambda: paper_isodus(**terms, objective="log"), X)
+    gap = np.max(np.abs(logarithm.estimator.model_.theta - papers.estimator.model_.theta))
+    return [*rows, _row("plain less log", float(gap), logarithm)]
+
+
+def _row(method: str, error: float, fit: Any) -> dict[str, Any]:
+    return {"method": method, "error": error, "converged": fit.converged, "warned": fit.warned}
+
+
+def of(table: pd.DataFrame, method: str, **where: Any) -> pd.DataFrame:
+    """Rows of a method, and of these values."""
+    part = table[table["method"] == method]
+    for column, value in where.items():
+        part = part[part[column] == value]
+    return part
+
+
+def slopes(table: pd.DataFrame, start: int, methods: Iterable[str] = METHODS, column: str = "error") -> list[Claim]:
+    """Error ∝ 1/√n, of each method, from some n on: −1/2 lies in the slope's interval, if that is shorter than 1/2."""
+    out = []
+    for method in methods:
+        line = log_slope(of(table, method).query("n >= @start"), column, "n")
+        whole = log_slope(of(table, method), column, "n")
+        holds = None if not np.isfinite(line.slope) or line.high - line.low > 0.5 else line.low <= -0.5 <= line.high
+        said = f"slope {line}; over all n {whole.slope:.3f} ± {whole.stderr:.3f}"
+        out.append(Claim(f"{method}: error ∝ 1/√n (from n = {start:,})", said, line.slope, line.stderr, holds))
+    return out
+
+
+def ratio_at(table: pd.DataFrame, method: str, other: str, n: int) -> Ratio:
+    """Error of a method over another's, on the same sets."""
+    a, b = (of(table, m, n=n).set_index("set")["error"] for m in (method, other))
+    return paired_ratio(a.to_numpy(), b.reindex(a.index).to_numpy())
+
+
+def accuracy(table: pd.DataFrame, n: int) -> Claim:
+    """The paper's estimator against pseudo-likelihood, at one n."""
+    ratio = ratio_at(table, PAPERS, LIKELIHOOD, n)
+    return Claim(
+        f"absolute accuracy similar to pseudo-likelihood's (here: at most {SIMILAR} times its error, at n = {n:,})",
+        f"{ratio} times its error",
+        *ratio,
+        below(ratio, SIMILAR),
+    )
+
+
+def objectives(table: pd.DataFrame) -> Claim:
+    """Without a penalty it is the same whether the objective or its logarithm is minimised."""
+    part = table[(table["method"] == "plain less log") & table["converged"].astype(bool)]
+    gap, scale = float(part["error"].max()), float(of(table, PAPERS)["error"].min())
+    return Claim(
+        "text minimises the average, code its logarithm: without a penalty both have the same minimum",
+        f"largest difference of a parameter {gap:.1e}, smallest mean error {scale:.1e}",
+        gap,
+        0.0,
+        gap < scale / 10,
+    )
+
+
+def giving_away(table: pd.DataFrame, n: int) -> list[str]:
+    """How much accuracy ν = δ = 2 gives away, and to whom."""
+    parts = [f"{ratio_at(table, PAPERS, other, n)} times that of {other}" for other in (OURS, LIKELIHOOD, SCORE)]
+    said = [f"With ν = δ = 2 in raw units the error at n = {n:,} is {', '.join(parts)}."]
+    fits = table[table["method"] != "plain less log"]
+    stuck = fits[~fits["converged"].astype(bool)]
+    if len(stuck):
+        listed = ", ".join(f"{method} {count}" for method, count in stuck.groupby("method").size().items())
+        said.append(f"Not converged in some variable, of {len(fits):,} fits: {listed}; all are in the averages.")
+    return said
+
+
+def draw_errors(ax: Axes, table: pd.DataFrame, start: int, methods: Sequence[str] = METHODS) -> None:
+    """Mean errors against n, with the slopes in the legend."""
+    for method in methods:
+        part = of(table, method)
+        line = log_slope(part.query("n >= @start"), "error", "n")
+        figures.curve(ax, means(part, "error", "n"), f"{method}: {line.slope:.2f} ± {line.stderr:.2f}", method)
+    n = np.unique(table["n"])
+    lowest = means(of(table, methods[-1]), "error", "n")["mean"].iloc[0]
+    figures.guide(ax, n, 0.7 * lowest, -0.5, "1/√n")
+    ax.set(xscale="log", yscale="log", xlabel="samples n", ylabel="mean absolute error of θ")
+    ax.legend(frameon=False, fontsize=8, title="slope", title_fontsize=8, alignment="left")

@@ -1,0 +1,138 @@
+"""Slopes, ratios and their errors, from repeated sets of samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import OptimizeWarning, curve_fit
+from scipy.stats import t
+
+__all__ = [
+    "Line",
+    "Ratio",
+    "above",
+    "below",
+    "growth",
+    "log_slope",
+    "means",
+    "medians",
+    "paired_ratio",
+    "straight",
+]
+
+
+class Ratio(NamedTuple):
+    """A figure and its standard error."""
+
+    value: float
+    stderr: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3g} ± {self.stderr:.2g}"
+
+
+class Line(NamedTuple):
+    """A slope, its standard error and the ends of its 95 % interval."""
+
+    slope: float
+    stderr: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.slope:.3f} ± {self.stderr:.3f} (95 %: {self.low:.3f} to {self.high:.3f})"
+
+
+def below(found: Ratio, limit: float) -> bool | None:
+    """Whether a figure is below a limit; None within two standard errors of it, or if those are not known."""
+    if not np.isfinite(found.stderr) or abs(found.value - limit) < 2 * found.stderr:
+        return None
+    return bool(found.value < limit)
+
+
+def above(found: Ratio, limit: float) -> bool | None:
+    """Whether a figure is above a limit; None within two standard errors of it, or if those are not known."""
+    under = below(found, limit)
+    return None if under is None else not under
+
+
+def means(table: pd.DataFrame, column: str, by: str | Sequence[str]) -> pd.DataFrame:
+    """Columns mean, stderr and count, of the finite values."""
+    grouped = table.groupby(by, sort=True)[column]
+    out = grouped.agg(["mean", "std", "count"])
+    return out.assign(stderr=out["std"] / np.sqrt(out["count"]))[["mean", "stderr", "count"]]
+
+
+def medians(table: pd.DataFrame, column: str, by: str | Sequence[str]) -> pd.DataFrame:
+    """Columns median and stderr (1.2533 σ/√count, σ by the median deviation): seconds have outliers."""
+    grouped = table.groupby(by, sort=True)[column]
+    spread = grouped.agg(lambda v: 1.4826 * np.median(np.abs(v - np.median(v))))
+    out = grouped.agg(["median", "count"])
+    return out.assign(stderr=1.2533 * spread / np.sqrt(out["count"]))[["median", "stderr", "count"]]
+
+
+def log_slope(table: pd.DataFrame, column: str, against: str) -> Line:
+    """Exponent of the mean of a column against another: a line through log means, weighted by their errors.
+
+    If points lie farther off the line than their errors, those are taken as larger by that factor.
+    """
+    found = means(table.dropna(subset=[column]), column, against)
+    x, y = np.log(np.asarray(found.index, float)), np.log(found["mean"].to_numpy())
+    error = (found["stderr"] / found["mean"]).to_numpy()
+    if len(x) < 2:
+        return Line(*[float("nan")] * 4)
+    if not (np.all(np.isfinite(error)) and np.all(error > 0)):  # one set: all points alike
+        error = np.ones(len(x))
+    w = 1 / error**2
+    middle = w @ x / w.sum()
+    spread = w @ (x - middle) ** 2
+    slope = float(w @ ((x - middle) * y) / spread)
+    residual = y - w @ y / w.sum() - slope * (x - middle)
+    freedom = len(x) - 2
+    excess = float(w @ residual**2 / freedom) if freedom else 1.0
+    stderr = float(np.sqrt(max(excess, 1.0) / spread))
+    reach = stderr * float(t.ppf(0.975, max(int(found["count"].sum()) - len(x), 1)))
+    return Line(slope, stderr, slope - reach, slope + reach)
+
+
+def growth(n: np.ndarray, seconds: np.ndarray, stderr: np.ndarray) -> Line:
+    """The exponent c of seconds = a + b n^c: how they grow beyond a fixed cost a ≥ 0."""
+    n, seconds = np.asarray(n, float), np.asarray(seconds, float)
+    relative = np.maximum(np.asarray(stderr, float) / seconds, 0.02)
+    curve = lambda m, log_a, log_b, c: np.logaddexp(log_a, log_b + c * np.log(m))
+    start = np.log(seconds[0]), np.log(seconds[-1] / n[-1]), 1.0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", OptimizeWarning)  # no covariance
+            best, covariance = curve_fit(curve, n, np.log(seconds), p0=start, sigma=relative, maxfev=20_000)
+    except (RuntimeError, OptimizeWarning):
+        return Line(*[float("nan")] * 4)
+    c, stderr_c = float(best[2]), float(np.sqrt(covariance[2, 2]))
+    reach = stderr_c * float(t.ppf(0.975, max(len(n) - 3, 1)))
+    return Line(c, stderr_c, c - reach, c + reach)
+
+
+def paired_ratio(a: np.ndarray, b: np.ndarray) -> Ratio:
+    """Mean of a over mean of b, on the same sets, and its standard error."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    ok = np.isfinite(a) & np.isfinite(b)
+    a, b = a[ok], b[ok]
+    if not len(a):
+        return Ratio(float("nan"), float("nan"))
+    r = float(a.mean() / b.mean())
+    if len(a) < 2:
+        return Ratio(r, float("nan"))
+    return Ratio(r, float(np.std(a - r * b, ddof=1) / abs(b.mean()) / np.sqrt(len(a))))
+
+
+def straight(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    """Intercept, slope and R² of a line."""
+    A = np.column_stack([np.ones(len(x)), x])
+    coefficients = np.linalg.lstsq(A, y, rcond=None)[0]
+    left, spread = y - A @ coefficients, float(np.sum((y - np.mean(y)) ** 2))
+    r = 1 - float(left @ left) / spread if spread else float("nan")
+    return float(coefficients[0]), float(coefficients[1]), r
