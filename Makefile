@@ -26,7 +26,7 @@ bench: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/paper_2d.py
 	$(bin)/python benchmarks/scaling.py
 	$(bin)/python benchmarks/basis.py
-	$(bin)/python benchmarks/estimator_speed.py
+	$(bin)/python benchmarks/paper_speed.py
 	$(bin)/python benchmarks/sampling.py
 	$(bin)/python benchmarks/mcmc.py
 	$(bin)/python benchmarks/generative.py

@@ -34,8 +34,8 @@ _OTHERS = (("#CC79A7", "v"), ("#E69F00", "P"), ("#56B4E9", "X"), ("#999999", "*"
 
 def style(label: str, more: int = 0) -> dict[str, str]:
     """Colour and marker of a method; others have those of a number."""
-    known = _STYLES | {label: look for beginning, look in _BEGINNINGS.items() if label.startswith(beginning)}
-    color, marker = known.get(label, _OTHERS[more % len(_OTHERS)])
+    found = [look for beginning, look in _BEGINNINGS.items() if label.startswith(beginning)]
+    color, marker = found[0] if found else _STYLES.get(label, _OTHERS[more % len(_OTHERS)])
     return {"color": color, "marker": marker}
 
 

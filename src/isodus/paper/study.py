@@ -27,7 +27,18 @@ from ..progress import Progress
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Claim", "Results", "Settings", "Stopped", "Study", "Task", "compute", "verdicts", "write_outputs"]
+__all__ = [
+    "Claim",
+    "Results",
+    "Settings",
+    "Stopped",
+    "Study",
+    "Task",
+    "compute",
+    "read_results",
+    "verdicts",
+    "write_outputs",
+]
 
 Settings = Mapping[str, Any]
 Task = Mapping[str, Any]
@@ -122,7 +133,7 @@ def compute(
         path.unlink(missing_ok=True)
         part.unlink(missing_ok=True)
     if path.exists():
-        return _read(path, study.NAME, kept)
+        return read_results(path, study.NAME, kept)
     header = {"format": _FORMAT, "study": study.NAME, "isodus": __version__, "settings": kept, "machine": machine()}
     done = _resumed(part, header)
     todo = study.tasks(kept)
@@ -142,9 +153,17 @@ def compute(
             "the same command goes on from there"
         ) from None
     results = Results(study.NAME, __version__, kept, machine(), [row for k in sorted(done) for row in done[k]])
-    io.write_text(path, json.dumps({"format": _FORMAT} | asdict(results), indent=None, separators=(",", ":")) + "\n")
+    _write(path, results)
     part.unlink()
     return results
+
+
+def _write(path: Path, results: Results) -> None:
+    """Rows as lists of their values, without the names again and again."""
+    columns = list(results.rows[0])
+    values = [[row[column] for column in columns] for row in results.rows]
+    content = {"format": _FORMAT} | asdict(results) | {"columns": columns, "rows": values}
+    io.write_text(path, json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n")
 
 
 def _repeated(
@@ -188,13 +207,17 @@ def _writable(folder: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _read(path: Path, name: str, settings: Settings) -> Results:
+def read_results(path: str | os.PathLike[str], name: str = "", settings: Settings | None = None) -> Results:
+    """The results in a file; with settings, of the study of this name and with these."""
+    path = Path(path)
     content = io.read_json(path, "results file of a study", _FORMAT)
     try:
-        results = Results(**{field: content[field] for field in ("study", "isodus", "settings", "machine", "rows")})
-    except KeyError as error:
-        raise ValueError(f"{path} is damaged, it lacks {error}: delete it to begin anew") from None
-    _same(path, results.study, results.settings, name, settings)
+        rows = [dict(zip(content["columns"], row, strict=True)) for row in content["rows"]]
+        results = Results(**{field: content[field] for field in ("study", "isodus", "settings", "machine")}, rows=rows)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged ({error!r}): delete it to begin anew") from None
+    if settings is not None:
+        _same(path, results.study, results.settings, name, settings)
     return results
 
 
