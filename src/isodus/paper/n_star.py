@@ -12,7 +12,7 @@ from ..datasets import regular_gaussian
 from ..sample_complexity import smallest_n
 from . import figures
 from .methods import LIKELIHOOD, OURS, SCORE, Make
-from .penalized import CODE, LAMBDA_IS, LAMBDA_PL, TEXT, chosen, couplings, forms, learned, precision
+from .penalized import CODE, LAMBDA_IS, LAMBDA_PL, LOG, TEXT, chosen, couplings, forms, learned, precision
 from .statistics import means, straight
 from .study import Claim, Settings, Task
 
@@ -50,6 +50,7 @@ def ways() -> dict[str, Way]:
     return {
         "text: λ = 0.35, |θ|": Way(forms(LAMBDA_IS)[TEXT], False),
         "diagonal free: λ = 0.35, coupling": Way(forms(LAMBDA_IS)[CODE], True),
+        "log objective: λ = 0.35, coupling": Way(forms(LAMBDA_IS)[LOG], True),
         "code: λ = 0.2, coupling": Way(forms(0.2)[CODE], True),
         LIKELIHOOD: Way(forms(LAMBDA_PL)[LIKELIHOOD], False),
         OURS: Way(chosen()[OURS], True),
