@@ -114,6 +114,16 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_bytes(tmp_path, monkeypa
     assert bytes_of(tmp_path) == whole
 
 
+def test_ctrl_c_is_told_in_a_line(tmp_path, monkeypatch):
+    def stopping(settings, task):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gaussian_scaling, "repetition", stopping)
+    stopped = CliRunner().invoke(app, ["paper", "gaussian-scaling", "-o", str(tmp_path), "--jobs", "1"])
+    assert stopped.exit_code == 130
+    assert stopped.stderr.startswith("stopped with 0 of 48 repetitions")
+
+
 def test_a_run_that_was_killed_goes_on_to_the_same_bytes(tmp_path, whole):
     code = "import sys, json; from isodus.paper import gaussian_scaling; from isodus.paper.study import compute\n"
     code += "compute(gaussian_scaling, json.loads(sys.argv[1]), sys.argv[2])"

@@ -375,7 +375,9 @@ def _errors_in_a_line(debug: bool) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if debug or isinstance(error, BrokenPipeError):  # the reader has had enough, as head has: typer ends quietly
+        if debug or isinstance(
+            error, BrokenPipeError | typer.Exit
+        ):  # the reader has had enough, as head has: typer ends quietly
             raise
         kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
         typer.echo(f"error: {kind}{' '.join(str(error).split())}", err=True)

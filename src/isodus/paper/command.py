@@ -41,9 +41,10 @@ def run(name: str, size: str, folder: Path, n_jobs: int | None, again: bool) -> 
     """One study, or all: computed, drawn, its claims printed; returns the claims."""
     chosen = list(STUDIES.values()) if name == "all" else [study_named(name)]
     console, found = _console(), []
-    for study in chosen:
+    for k, study in enumerate(chosen, 1):
+        label = f"{study.NAME} ({k} of {len(chosen)})" if len(chosen) > 1 else study.NAME
         settings = {"size": size, **study.SIZES[size]}
-        results = compute(study, settings, folder, n_jobs=n_jobs, again=again)
+        results = compute(study, settings, folder, n_jobs=n_jobs, again=again, label=label)
         claims = write_outputs(study, results, folder)
         found.append(claims)
         _show(console, study, claims, study.remarks(results.table, results.settings))

@@ -121,10 +121,11 @@ def compute(
     n_jobs: int | None = None,
     progress: bool | None = None,
     again: bool = False,
+    label: str | None = None,
 ) -> Results:
     """The results of a study, from its file in a folder if it is there; otherwise computed, a repetition at a time.
 
-    again: begin anew whatever is there.
+    again: begin anew whatever is there. label: of the progress bar.
     """
     folder = _writable(folder)
     kept: dict[str, Any] = json.loads(json.dumps(dict(settings)))  # as a file has them
@@ -146,7 +147,7 @@ def compute(
                 done[k] = rows
                 f.write(json.dumps({"task": k, "rows": rows}) + "\n")
                 f.flush()
-                bar(study.NAME, round(100 * sum(weight[j] for j in done) / sum(weight)), 100)
+                bar(label or study.NAME, round(100 * sum(weight[j] for j in done) / sum(weight)), 100)
     except KeyboardInterrupt:
         raise Stopped(
             f"stopped with {len(done):,} of {len(todo):,} repetitions of {study.NAME} done. They are kept in {part}: "
