@@ -24,7 +24,7 @@ of 1,000 samples (4,000 for the paper's form) at p = 50 of a graph that is not u
 at the last n of a ladder of 15 % a rung, from 300 on, that does not recover the graph so often.
 
     python benchmarks/structure_gaussian.py [--quick] [--only 300] [--repeats 3] [--peers skglm huge]
-    python benchmarks/structure_gaussian.py --samples [--quick] [--only 50] [--successes 45] [--graphs 5]
+    python benchmarks/structure_gaussian.py --samples [--quick] [--only 50] [--successes 45] [--graphs 5] [--forms …]
 """
 
 import argparse
@@ -377,12 +377,13 @@ def covariance_form(X, c):
     return graphical_lasso(gram(X), c * np.sqrt(np.log(X.shape[1]) / len(X)))[1]
 
 
+COVARIANCE = "graphical lasso, scikit-learn"
 FORMS = {
     "ISODUS, the paper's form": paper_form,
     "ISODUS, tilted": tilted_form,
     'ISODUS, l1="auto"': chosen_form,
     "pseudo-likelihood": likelihood_form,
-    "graphical lasso, scikit-learn": covariance_form,
+    COVARIANCE: covariance_form,
 }
 
 
@@ -432,13 +433,15 @@ def samples(options):
     sizes = [options.only] if options.only else [50] if options.quick else [50, 200]
     print(f"n*: {successes} recoveries in a row, graphs a size: {graphs}; {CORES} trials at once", flush=True)
     best, found = {}, {}
-    for name, form in FORMS.items():
+    words = options.forms or [""]
+    forms = {name: form for name, form in FORMS.items() if any(word in name for word in words)}
+    for name, form in forms.items():
         duration, (best[name], worth) = seconds(constant, form, 5 if options.quick else 20)
         found_at = f"margin {worth:+.3f} at p = 50; {duration:.0f} s"
         print(f"  {name:<30} c = {best[name]:<4g} ({found_at})", flush=True)
     for p in sizes:
         truths = [regular_gaussian(p, 3, KAPPA, rng=seed) for seed in range(graphs)]
-        for name, form in FORMS.items():
+        for name, form in forms.items():
             started, values = time.perf_counter(), []
             for seed, truth in enumerate(truths):
                 trial = partial(succeeds, form, best[name], truth)
@@ -449,9 +452,9 @@ def samples(options):
             taken = time.perf_counter() - started
             print(f"  p = {p:<4} {name:<30} n* = {found[p, name]:6.0f} ± {error:.0f}  ({taken:.0f} s)", flush=True)
     print()
-    for p in sizes:
-        least = found[p, "graphical lasso, scikit-learn"]
-        for name in list(FORMS)[:-1]:
+    for p in sizes if COVARIANCE in forms else ():
+        least = found[p, COVARIANCE]
+        for name in [name for name in forms if name != COVARIANCE]:
             print(f"p = {p}, n* of {name} / of graphical lasso: {found[p, name] / least:.2f}")
 
 
@@ -463,6 +466,7 @@ def main():
     parser.add_argument("--peers", nargs="+", help="besides the compiled one only those with such words in their names")
     parser.add_argument("--samples", action="store_true", help="the smallest n at which each method recovers the graph")
     parser.add_argument("--successes", type=int, help="in a row; 45, as in the paper, unless told")
+    parser.add_argument("--forms", nargs="+", help="with --samples only those with such words in their names")
     parser.add_argument("--graphs", type=int, help="a size; 5 unless told")
     options = parser.parse_args()
     options.successes = options.successes or (10 if options.quick else 45)

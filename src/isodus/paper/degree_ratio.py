@@ -28,7 +28,7 @@ TIMED = True
 _WAYS = {"text": dict(n=100, nu=2.0), "code": dict(n=1000, nu=0.5)}
 SIZES: dict[str, dict[str, Any]] = {
     "quick": dict(seed=8, models=3, degrees=[2, 4, 6, 8], ways=_WAYS),
-    "standard": dict(seed=8, models=20, degrees=[2, 4, 6, 8, 10], ways=_WAYS),
+    "standard": dict(seed=8, models=12, degrees=[2, 4, 6, 8, 10], ways=_WAYS),
     "full": dict(seed=8, models=45, degrees=[2, 4, 6, 8, 10], ways=_WAYS),
 }
 
