@@ -21,11 +21,17 @@ the same figures: pseudo-likelihood with batched integrals, score matching, and 
 default.
 
 "ISODUS, paper" is the estimator as the paper has it: ν = δ = 2, raw units, the plain objective, geometric mean.
-Pseudo-likelihood has the geometric mean too. All estimators see the same samples, which are exact (the paper's are on
-grids). An error is the mean of |θ̂ − θ| over all components. Figures have standard errors; slopes have 95 %
-intervals, and are fitted from 1,000 samples a parameter of a variable on, where the asymptotic law may be expected.
-Where the paper's words leave room ("similar", "flat"), what is counted as true is said in brackets. A verdict follows
-from the results file alone.
+Pseudo-likelihood has the geometric mean too. ISODUS by default refines a pilot by integrals until the pseudo-
+likelihood does not rise: near the model its estimates are pseudo-likelihood's. For Gaussians without a penalty
+pseudo-likelihood, score matching and ISODUS by default are all the inverse of the empirical covariance, so that their
+curves coincide.
+
+All estimators see the same samples, which are exact (the paper's are on grids). An error is the mean of |θ̂ − θ| over
+all components. Figures have standard errors; slopes have 95 % intervals, widened where points scatter about the line
+by more than their errors (χ²/df above 1), and are fitted over all n and from about 1,000 samples a parameter of a
+variable on, where the asymptotic law may be expected. With so many intervals one or two miss their truth by chance.
+Where the paper's words leave room ("similar", "flat"), what is counted as true is said in brackets. Rows in italics
+are not the paper's claims but what it could not show. A verdict follows from the results file alone.
 """
 
 
@@ -47,25 +53,28 @@ def section(study, results):
     lines += ["| claim | measured | |", "| --- | --- | --- |"]
     for row in verdicts(study, results).itertuples():
         verdict = row.verdict if row.verdict == "holds" else f"**{row.verdict}**"
-        lines.append(f"| {cell(row.claim)} | {cell(row.measured)} | {verdict} |")
+        claim = cell(row.claim) if row.of_paper else f"*{cell(row.claim)}*"
+        lines.append(f"| {claim} | {cell(row.measured)} | {verdict} |")
     for remark in study.remarks(results.table, results.settings):
         lines += ["", remark]
     command = f"isodus paper {study.NAME} --size {results.settings['size']}"
-    lines += ["", f"`{command}`; isodus {results.isodus}, seed {results.settings['seed']}.", ""]
+    machine = f"{results.machine['processor']}, {results.machine['cores']} cores"
+    lines += ["", f"`{command}`; isodus {results.isodus}, seed {results.settings['seed']}; {machine}.", ""]
     return "\n".join(lines)
 
 
 def summary(tables):
     """How many claims hold, and which do not."""
-    verdict = Counter(row.verdict for table in tables.values() for row in table.itertuples())
+    papers = {name: table[table["of_paper"]] for name, table in tables.items()}
+    verdict = Counter(row.verdict for table in papers.values() for row in table.itertuples())
     lines = [
         "## In short",
         "",
-        f"Of {sum(verdict.values())} claims {verdict['holds']} hold, {verdict['does not hold']} do not, and "
+        f"Of {verdict.total()} claims of the paper {verdict['holds']} hold, {verdict['does not hold']} do not, and "
         f"{verdict['cannot be told at this size']} cannot be told at this size. Those that do not:",
         "",
     ]
-    for name, table in tables.items():
+    for name, table in papers.items():
         for row in table[table["verdict"] == "does not hold"].itertuples():
             lines.append(f"- {row.claim}: {row.measured} ({name}).")
     return "\n".join(lines) + "\n"
@@ -77,14 +86,12 @@ def main():
     for name, results in found.items():
         write_outputs(STUDIES[name], results, RESULTS)
     tables = {name: verdicts(STUDIES[name], results) for name, results in found.items()}
-    machine = next(iter(found.values())).machine
-    where = ", ".join(f"{key} {value}" for key, value in machine.items())
     parts = [INTRODUCTION, summary(tables), *(section(STUDIES[name], results) for name, results in found.items())]
     parts.append(
         "## How to make this page again\n\n"
         "`isodus paper all --size standard -o docs/paper` takes about two hours on two cores, and goes on where it was "
         "if it is stopped; `python docs/make_paper.py` writes the page. `--size full` has the paper's repetitions, "
-        f"`--size quick` takes ten minutes. These results were made on: {where}.\n"
+        "`--size quick` takes ten minutes.\n"
     )
     (HERE / "paper.md").write_text("\n".join(parts), encoding="utf-8")
 

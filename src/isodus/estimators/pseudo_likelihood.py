@@ -147,7 +147,10 @@ class PseudoLikelihood(PenalizedEstimator):
     def _unpenalised(self, samples: ArraySamples, setting: Setting, whole: Setting) -> PseudoLikelihood:
         """The estimate over the terms of `setting`, as a model over those of `whole`."""
         basis = setting.basis
-        loss = PseudoLikelihoodLoss(adaptive=self.integration == "adaptive")
+        adaptive = self.integration == "adaptive"
+        loss = (
+            PseudoLikelihoodLoss(tol=1e-7, adaptive=True) if adaptive else PseudoLikelihoodLoss()
+        )  # 1e-7: the paper's
         unit = setting.scale / setting.width
         if len(basis) <= MOST_JOINT_TERMS:
             task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state)

@@ -37,7 +37,7 @@ class PseudoLikelihoodLoss:
 
     def at(self, nodes: np.ndarray, like: Array, hessian: bool) -> Callable[[Array, Array], Pointwise]:
         """The pointwise loss; it is the same for all nodes."""
-        integrate = integrate_each if self.adaptive else partial(univariate.integrate, tol=self.tol)
+        integrate = partial(integrate_each if self.adaptive else univariate.integrate, tol=self.tol)
         return partial(_with_curvature if hessian else _slope_only, integrate)
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from .._version import __version__
 from . import STUDIES, study_named
 from .study import Study, compute, write_outputs
 
@@ -48,6 +49,8 @@ def run(name: str, size: str, folder: Path, n_jobs: int | None, again: bool) -> 
         claims = write_outputs(study, results, folder)
         found.append(claims)
         _show(console, study, claims, study.remarks(results.table, results.settings))
+        if results.isodus != __version__:
+            console.print(f"(computed by isodus {results.isodus}; this is {__version__})", highlight=False)
         console.print(f"results and figure: {folder / study.NAME}.json, .png, .svg, .claims.csv\n", highlight=False)
     return pd.concat(found, ignore_index=True)
 

@@ -91,7 +91,8 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
                     f"as L to the power {line}; by L {listed}",
                     line.slope,
                     line.stderr,
-                    None if not np.isfinite(line.slope) else line.low > 0,
+                    True if line.low > 0 else False if line.high < 0.1 else None,
+                    method == ADAPTIVE,
                 )
             )
     return out

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..datasets import paper_4d
 from . import figures, scaling
-from .methods import LIKELIHOOD, samples
+from .methods import samples
 from .study import Claim, Settings, Task
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ NAME = "error-4d"
 TITLE = "Error against n, four variables, degree 4"
 STATED = (
     "On a four-dimensional four-body distribution that is two independent pairs, which the estimator is not told, the "
-    "error falls as 1/√n (45 sets of samples a point). Pseudo-likelihood is essentially intractable there."
+    "error falls as 1/√n (45 sets of samples a point)."
 )
 TIMED = False
 _N = [1000, 3162, 10_000, 31_623, 100_000, 316_228, 1_000_000]
@@ -46,22 +46,8 @@ def repetition(settings: Settings, task: Task) -> list[dict[str, Any]]:
 
 
 def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
-    """Slopes, and whether pseudo-likelihood can be had."""
-    n = settings["n"][-1]
-    likelihood = scaling.of(table, LIKELIHOOD, n=n)
-    done, share = len(likelihood), float(likelihood["converged"].mean())
-    error = (share * (1 - share) / done) ** 0.5
-    return [
-        *scaling.slopes(table, _START),
-        Claim(
-            "pseudo-likelihood is essentially intractable",
-            f"{share:.0%} ± {error:.0%} of {done} sets with n = {n:,} learned by it, integrals batched",
-            share,
-            error,
-            share < 0.5,
-        ),
-        scaling.objectives(table),
-    ]
+    """Slopes."""
+    return [*scaling.slopes(table, _START), scaling.objectives(table)]
 
 
 def remarks(table: pd.DataFrame, settings: Settings) -> list[str]:

@@ -26,8 +26,8 @@ _BEGINNINGS = {
     "ISODUS, paper, all penalised": ("#D55E00", "o"),
     "ISODUS, paper, diagonal free": ("#E69F00", "P"),
     "ISODUS, paper, log objective": ("#CC79A7", "v"),
-    f"{LIKELIHOOD}, λ": _STYLES[LIKELIHOOD],
-    f"{LIKELIHOOD}, 2λ": _STYLES[LIKELIHOOD],
+    f"{LIKELIHOOD}, all penalised": ("#56B4E9", "X"),
+    f"{LIKELIHOOD}, diagonal free": _STYLES[LIKELIHOOD],
 }
 _OTHERS = (("#CC79A7", "v"), ("#E69F00", "P"), ("#56B4E9", "X"), ("#999999", "*"))
 

@@ -9,18 +9,22 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.optimize import OptimizeWarning, curve_fit
-from scipy.stats import t
+from scipy.stats import binomtest, t
 
 __all__ = [
     "Line",
     "Ratio",
     "above",
+    "alike",
     "below",
     "growth",
+    "line",
     "log_slope",
     "means",
     "medians",
     "paired_ratio",
+    "share",
+    "slope_of_ratio",
     "straight",
 ]
 
@@ -36,22 +40,40 @@ class Ratio(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A slope, its standard error and the ends of its 95 % interval."""
+    """A slope, its standard error and the ends of its 95 % interval; excess: χ²/df of the points about the line."""
 
     slope: float
     stderr: float
     low: float
     high: float
+    excess: float = float("nan")
 
     def __str__(self) -> str:
-        return f"{self.slope:.3f} ± {self.stderr:.3f} (95 %: {self.low:.3f} to {self.high:.3f})"
+        scatter = f", χ²/df {self.excess:.1f}" if np.isfinite(self.excess) else ""
+        return f"{self.slope:.3f} ± {self.stderr:.3f} (95 %: {self.low:.3f} to {self.high:.3f}{scatter})"
 
 
 def below(found: Ratio, limit: float) -> bool | None:
     """Whether a figure is below a limit; None within two standard errors of it, or if those are not known."""
-    if not np.isfinite(found.stderr) or abs(found.value - limit) < 2 * found.stderr:
+    if not np.isfinite(found.stderr) or abs(found.value - limit) <= 2 * found.stderr:
         return None
     return bool(found.value < limit)
+
+
+def alike(gap: Line, margin: float) -> bool | None:
+    """Whether a difference is nearer to zero than a margin; None where its interval reaches the margin."""
+    if not np.isfinite(gap.low):
+        return None
+    if max(abs(gap.low), abs(gap.high)) < margin:
+        return True
+    return False if gap.low > margin or gap.high < -margin else None
+
+
+def share(found: pd.Series) -> tuple[Ratio, float, float]:
+    """A share of yes with its standard error, and its exact 95 % interval (Clopper and Pearson)."""
+    k, n = int(found.sum()), len(found)
+    interval = binomtest(k, n).proportion_ci()
+    return Ratio(k / n, float(np.sqrt(k / n * (1 - k / n) / n))), float(interval.low), float(interval.high)
 
 
 def above(found: Ratio, limit: float) -> bool | None:
@@ -68,10 +90,10 @@ def means(table: pd.DataFrame, column: str, by: str | Sequence[str]) -> pd.DataF
 
 
 def medians(table: pd.DataFrame, column: str, by: str | Sequence[str]) -> pd.DataFrame:
-    """Columns median and stderr (1.2533 σ/√count, σ by the median deviation): seconds have outliers."""
+    """Columns median and stderr (1.2533 σ/√count, σ by the median deviation; not below three values)."""
     grouped = table.groupby(by, sort=True)[column]
-    spread = grouped.agg(lambda v: 1.4826 * np.median(np.abs(v - np.median(v))))
     out = grouped.agg(["median", "count"])
+    spread = grouped.agg(lambda v: 1.4826 * np.median(np.abs(v - np.median(v)))).where(out["count"] >= 3)
     return out.assign(stderr=1.2533 * spread / np.sqrt(out["count"]))[["median", "stderr", "count"]]
 
 
@@ -80,23 +102,37 @@ def log_slope(table: pd.DataFrame, column: str, against: str) -> Line:
 
     If points lie farther off the line than their errors, those are taken as larger by that factor.
     """
-    found = means(table.dropna(subset=[column]), column, against)
+    found = means(table, column, against)
     x, y = np.log(np.asarray(found.index, float)), np.log(found["mean"].to_numpy())
-    error = (found["stderr"] / found["mean"]).to_numpy()
-    if len(x) < 2:
+    return line(x, y, (found["stderr"] / found["mean"]).to_numpy(), int(found["count"].sum()))
+
+
+def slope_of_ratio(table: pd.DataFrame, column: str, against: str, one: str, other: str) -> Line:
+    """Exponent of the ratio of the means of two methods on the same sets: the difference of their slopes."""
+    points = []
+    for value, part in table.groupby(against, sort=True):
+        wide = part.pivot(index="set", columns="method", values=column)
+        points.append((float(value), *paired_ratio(wide[one].to_numpy(), wide[other].to_numpy()), len(wide)))
+    x, ratio, stderr, count = np.array(points, float).reshape(-1, 4).T
+    return line(np.log(x), np.log(ratio), stderr / ratio, int(count.sum()))
+
+
+def line(x: np.ndarray, y: np.ndarray, error: np.ndarray, count: int) -> Line:
+    """Through points with these errors, which come from `count` values in all; without errors there is only a slope."""
+    if len(x) < 2 or not np.all(np.isfinite(y)):
         return Line(*[float("nan")] * 4)
-    if not (np.all(np.isfinite(error)) and np.all(error > 0)):  # one set: all points alike
-        error = np.ones(len(x))
+    if not (np.all(np.isfinite(error)) and np.all(error > 0)):
+        return Line(float(np.polyfit(x, y, 1)[0]), *[float("nan")] * 3)
     w = 1 / error**2
     middle = w @ x / w.sum()
     spread = w @ (x - middle) ** 2
     slope = float(w @ ((x - middle) * y) / spread)
     residual = y - w @ y / w.sum() - slope * (x - middle)
     freedom = len(x) - 2
-    excess = float(w @ residual**2 / freedom) if freedom else 1.0
-    stderr = float(np.sqrt(max(excess, 1.0) / spread))
-    reach = stderr * float(t.ppf(0.975, max(int(found["count"].sum()) - len(x), 1)))
-    return Line(slope, stderr, slope - reach, slope + reach)
+    excess = float(w @ residual**2 / freedom) if freedom else float("nan")
+    stderr = float(np.sqrt(np.fmax(excess, 1.0) / spread))
+    reach = stderr * float(t.ppf(0.975, max(count - len(x), 1)))
+    return Line(slope, stderr, slope - reach, slope + reach, excess)
 
 
 def growth(n: np.ndarray, seconds: np.ndarray, stderr: np.ndarray) -> Line:

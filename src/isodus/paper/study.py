@@ -50,7 +50,7 @@ class Claim(NamedTuple):
     """One statement and what became of it.
 
     claim: in words. measured: likewise, with the figure and its standard error. holds: None where the study at this
-    size cannot tell.
+    size cannot tell. of_paper: whether the paper says so; other rows say what it could not show.
     """
 
     claim: str
@@ -58,6 +58,7 @@ class Claim(NamedTuple):
     value: float
     stderr: float
     holds: bool | None
+    of_paper: bool = False
 
     @property
     def verdict(self) -> str:
@@ -134,26 +135,28 @@ def compute(
         path.unlink(missing_ok=True)
         part.unlink(missing_ok=True)
     if path.exists():
-        return read_results(path, study.NAME, kept)
+        return _checked(path, study, kept)
     header = {"format": _FORMAT, "study": study.NAME, "isodus": __version__, "settings": kept, "machine": machine()}
-    done = _resumed(part, header)
-    todo = study.tasks(kept)
-    missing = [k for k in range(len(todo)) if k not in done]
-    weight = [study.cost(task) for task in todo]
+    todo = {_key(task): task for task in study.tasks(kept)}
+    done = _resumed(part, header, todo, study.TIMED)
+    missing = [task for key, task in todo.items() if key not in done]
+    weight = {key: study.cost(task) for key, task in todo.items()}
     jobs = 1 if study.TIMED else n_jobs
     try:
         with part.open("a", encoding="utf-8") as f, Progress(progress) as bar:
-            for k, rows in _repeated(study, kept, todo, missing, jobs):
-                done[k] = rows
-                f.write(json.dumps({"task": k, "rows": rows}) + "\n")
+            bar(label or study.NAME, 0, 100)
+            for task, rows in _repeated(study, kept, missing, jobs):
+                done[_key(task)] = rows
+                f.write(json.dumps({"task": task, "rows": rows}) + "\n")
                 f.flush()
-                bar(label or study.NAME, round(100 * sum(weight[j] for j in done) / sum(weight)), 100)
+                share = sum(weight[key] for key in done) / sum(weight.values())
+                bar(label or study.NAME, round(100 * share), 100)
     except KeyboardInterrupt:
         raise Stopped(
             f"stopped with {len(done):,} of {len(todo):,} repetitions of {study.NAME} done. They are kept in {part}: "
             "the same command goes on from there"
         ) from None
-    results = Results(study.NAME, __version__, kept, machine(), [row for k in sorted(done) for row in done[k]])
+    results = Results(study.NAME, __version__, kept, machine(), [row for key in todo for row in done[key]])
     _write(path, results)
     part.unlink()
     return results
@@ -161,25 +164,29 @@ def compute(
 
 def _write(path: Path, results: Results) -> None:
     """Rows as lists of their values, without the names again and again."""
-    columns = list(results.rows[0])
-    values = [[row[column] for column in columns] for row in results.rows]
+    columns = list(dict.fromkeys(column for row in results.rows for column in row))
+    values = [[row.get(column) for column in columns] for row in results.rows]
     content = {"format": _FORMAT} | asdict(results) | {"columns": columns, "rows": values}
     io.write_text(path, json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n")
 
 
 def _repeated(
-    study: Study, settings: Settings, todo: Sequence[Task], which: Sequence[int], n_jobs: int | None
-) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """The number of a task and its rows, in whatever order they end."""
+    study: Study, settings: Settings, todo: Sequence[Task], n_jobs: int | None
+) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
+    """A task and its rows, in whatever order they end."""
     if effective_n_jobs(n_jobs) == 1:
-        for k in which:
-            yield _repetition(study.NAME, settings, todo[k], k)
+        for task in todo:
+            yield _repetition(study.NAME, settings, task)
         return
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-    yield from pool(delayed(_repetition)(study.NAME, settings, todo[k], k) for k in which)
+    yield from pool(delayed(_repetition)(study.NAME, settings, task) for task in todo)
 
 
-def _repetition(name: str, settings: Settings, task: Task, k: int) -> tuple[int, list[dict[str, Any]]]:
+def _key(task: Task) -> str:
+    return json.dumps(dict(task), sort_keys=True)
+
+
+def _repetition(name: str, settings: Settings, task: Task) -> tuple[Task, list[dict[str, Any]]]:
     from . import STUDIES
 
     try:
@@ -187,7 +194,7 @@ def _repetition(name: str, settings: Settings, task: Task, k: int) -> tuple[int,
     except Exception as error:
         error.add_note(f"in a repetition of {name}: {dict(task)}")
         raise
-    return k, [{column: _plain(value) for column, value in {**task, **row}.items()} for row in rows]
+    return task, [{column: _plain(value) for column, value in {**task, **row}.items()} for row in rows]
 
 
 def _plain(value: Any) -> Any:
@@ -208,8 +215,22 @@ def _writable(folder: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def read_results(path: str | os.PathLike[str], name: str = "", settings: Settings | None = None) -> Results:
-    """The results in a file; with settings, of the study of this name and with these."""
+def _checked(path: Path, study: Study, settings: Settings) -> Results:
+    """The results in a file, if they are those of this study with these settings."""
+    results = read_results(path)
+    _same(path, results.study, results.settings, study.NAME, settings)
+    tasks = study.tasks(settings)
+    done = {_key({column: row.get(column) for column in tasks[0]}) for row in results.rows}
+    if done != {_key(task) for task in tasks}:
+        raise ValueError(
+            f"{path} was made by isodus {results.isodus}, whose {study.NAME} has other repetitions. Give another "
+            "folder with -o, or begin anew with --again"
+        )
+    return results
+
+
+def read_results(path: str | os.PathLike[str]) -> Results:
+    """The results in a file."""
     path = Path(path)
     content = io.read_json(path, "results file of a study", _FORMAT)
     try:
@@ -217,8 +238,6 @@ def read_results(path: str | os.PathLike[str], name: str = "", settings: Setting
         results = Results(**{field: content[field] for field in ("study", "isodus", "settings", "machine")}, rows=rows)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged ({error!r}): delete it to begin anew") from None
-    if settings is not None:
-        _same(path, results.study, results.settings, name, settings)
     return results
 
 
@@ -238,7 +257,9 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _resumed(part: Path, header: Mapping[str, Any]) -> dict[int, list[dict[str, Any]]]:
+def _resumed(
+    part: Path, header: Mapping[str, Any], todo: Mapping[str, Task], timed: bool
+) -> dict[str, list[dict[str, Any]]]:
     """Rows by task of a run that did not end; a line that was not written to its end is cut off."""
     if not part.exists():
         io.write_text(part, json.dumps(header) + "\n")
@@ -249,14 +270,16 @@ def _resumed(part: Path, header: Mapping[str, Any]) -> dict[int, list[dict[str, 
         first, *lines = [json.loads(line) for line in whole]
         if first["format"] != _FORMAT:
             raise ValueError
-        done = {line["task"]: line["rows"] for line in lines}
+        done = {_key(line["task"]): line["rows"] for line in lines}
     except (ValueError, KeyError, TypeError):
         raise ValueError(f"{part} is no part of a study: delete it, or give another folder with -o") from None
     _same(part, first["study"], first["settings"], str(header["study"]), header["settings"])
-    if first["isodus"] != header["isodus"]:
+    other = next((key for key in ("isodus", "machine")[: 1 + timed] if first[key] != header[key]), None)
+    if other or not set(done) <= set(todo):
+        begun = {"isodus": f"by isodus {first['isodus']}", "machine": "on another machine"}.get(str(other), "otherwise")
         raise ValueError(
-            f"{part} was begun by isodus {first['isodus']}, this is {header['isodus']}: results of the two are not "
-            "mixed. Give another folder with -o, or begin anew with --again"
+            f"{part} was begun {begun}, this is isodus {header['isodus']}: results of the two are not mixed. Give "
+            "another folder with -o, or begin anew with --again"
         )
     if not text.endswith("\n"):
         io.write_text(part, "".join(f"{line}\n" for line in whole))
@@ -290,8 +313,8 @@ def _processor() -> str:
 def verdicts(study: Study, results: Results) -> pd.DataFrame:
     """A row a claim."""
     found = study.claims(results.table, results.settings)
-    rows = [(study.NAME, c.claim, c.measured, c.value, c.stderr, c.verdict) for c in found]
-    return pd.DataFrame(rows, columns=["study", "claim", "measured", "value", "stderr", "verdict"])
+    rows = [(study.NAME, c.claim, c.measured, c.value, c.stderr, c.verdict, c.of_paper) for c in found]
+    return pd.DataFrame(rows, columns=["study", "claim", "measured", "value", "stderr", "verdict", "of_paper"])
 
 
 def write_outputs(study: Study, results: Results, folder: str | os.PathLike[str]) -> pd.DataFrame:

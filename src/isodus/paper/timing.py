@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ADAPTIVE", "ONCE", "adaptive", "draw_seconds", "durations", "growths", "maximum_likelihood_1d", "warm"]
 
-ADAPTIVE = "pseudo-likelihood, adaptive"  # one integral after the other, p·n of them a step: the paper's baseline
+ADAPTIVE = "pseudo-likelihood, adaptive"  # one integral after the other to 1e-7, as in the paper's baseline
 ONCE = "maximum likelihood, adaptive"  # in one dimension all samples have the same integral
 
 
@@ -111,14 +111,15 @@ def growths(table: pd.DataFrame, methods: Iterable[str] = (PAPERS, LIKELIHOOD, S
                 line.slope,
                 line.stderr,
                 _linear(line),
+                method == PAPERS,
             )
         )
     return out
 
 
 def _linear(line: Line) -> bool | None:
-    """Whether an exponent is between 0.9 and 1.1; None if it is not, but its interval reaches there."""
-    if 0.9 <= line.slope <= 1.1:
+    """Whether an exponent is between 0.9 and 1.1; None where its interval is longer than 0.4 or only touches that."""
+    if 0.9 <= line.slope <= 1.1 and line.high - line.low <= 0.4:
         return True
     return False if line.high < 0.9 or line.low > 1.1 else None
 

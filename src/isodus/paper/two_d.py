@@ -10,7 +10,7 @@ import pandas as pd
 from ..datasets import paper_pair
 from . import figures, scaling, timing
 from .methods import LIKELIHOOD, OURS, PAPERS, SCORE, samples
-from .statistics import Ratio, above, medians
+from .statistics import Ratio, above, below, medians
 from .study import Claim, Settings, Task
 from .timing import ADAPTIVE
 
@@ -28,8 +28,8 @@ TIMED = True
 _N = [1000, 3162, 10_000, 31_623, 100_000]
 SIZES: dict[str, dict[str, Any]] = {
     "quick": dict(seed=9, sets=8, n=_N, adaptive_n=[1000], adaptive_sets=1),
-    "standard": dict(seed=9, sets=45, n=[*_N, 316_228, 1_000_000], adaptive_n=_N[:3], adaptive_sets=2),
-    "full": dict(seed=9, sets=45, n=[*_N, 316_228, 1_000_000], adaptive_n=_N, adaptive_sets=2),
+    "standard": dict(seed=9, sets=45, n=[*_N, 316_228, 1_000_000], adaptive_n=_N[:2], adaptive_sets=3),
+    "full": dict(seed=9, sets=45, n=[*_N, 316_228, 1_000_000], adaptive_n=_N, adaptive_sets=3),
 }
 _TERMS: dict[str, Any] = dict(degree=4, min_degree=2)
 _START = 10_000  # 1,000 samples a parameter of a variable, about
@@ -75,15 +75,17 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
         scaling.accuracy(table, settings["n"][-1]),
         *timing.growths(table),
         Claim(
-            "at n = 1e5 ISODUS takes 9 s (here: within a factor of 2)",
+            "at n = 1e5 ISODUS takes 9 s (here: or less)",
             f"{papers} s with the paper's settings, {seconds[OURS]} s by default",
             *papers,
-            _THEIRS / 2 <= papers.value <= 2 * _THEIRS,
+            below(papers, _THEIRS),
+            True,
         ),
     ]
     scaled = max(settings["adaptive_n"])
     how = {
-        ADAPTIVE: "an adaptive integral a sample" + (f", scaled from n = {scaled:,}" if scaled < _HEADLINE else ""),
+        ADAPTIVE: "an adaptive integral a sample"
+        + (f", scaled from n = {scaled:,} as if it took the same number of steps" if scaled < _HEADLINE else ""),
         LIKELIHOOD: "batched integrals",
     }
     for method, words in how.items():
@@ -93,11 +95,12 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
         error = float(times * np.hypot(seconds[method].stderr / seconds[method].value, papers.stderr / papers.value))
         out.append(
             Claim(
-                f"at n = 1e5 pseudo-likelihood takes 7,000 times as long; with {words} (here: at least half that)",
+                f"at n = 1e5 pseudo-likelihood takes 7,000 times as long; with {words} (here: at least 3,500)",
                 f"{times:,.4g} ± {error:,.2g} times as long ({seconds[method]} s)",
                 times,
                 error,
                 above(Ratio(times, error), _TIMES / 2),
+                method == ADAPTIVE,
             )
         )
     return out
@@ -113,7 +116,8 @@ def remarks(table: pd.DataFrame, settings: Settings) -> list[str]:
             f"Batched integrals make pseudo-likelihood {gain:,.0f} times as fast as one adaptive integral after the "
             f"other, and it is then {seconds[LIKELIHOOD].value / seconds[PAPERS].value:.1f} times as slow as ISODUS "
             f"with the paper's settings, {seconds[LIKELIHOOD].value / seconds[OURS].value:.1f} times as slow as by "
-            "default."
+            "default. Adaptive Newton steps take an integral for Z and one for each of eight moments, to 1e-7, a "
+            "sample and variable; counting only that of Z would divide their time by up to nine."
         )
     return said
 
