@@ -13,6 +13,13 @@ from isodus.losses.score_matching import ScoreMatchingLoss
 from isodus.losses.screening import Screening
 
 NAMESPACES = {"numpy": np.asarray, "array_api_strict": array_api_strict.asarray}
+try:
+    import torch
+except ImportError:
+    pass
+else:
+    NAMESPACES["torch"] = torch.asarray
+OTHERS = [name for name in NAMESPACES if name != "numpy"]
 
 BASES = {
     "gaussian": MonomialBasis(3, 2),

@@ -3,7 +3,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from cases import NAMESPACES, PAIR, drawn
+from cases import NAMESPACES, OTHERS, PAIR, drawn
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -199,22 +199,37 @@ def test_nu_auto_is_of_a_grid_in_scaled_variables(pair):
     assert np.array_equal(theta(refined), theta(ISODUS(nu=1.8**-6.0).fit(pair)))
 
 
+@pytest.mark.parametrize("namespace", OTHERS)
 @pytest.mark.parametrize("options", [dict(degree=2), dict(l1="ebic"), dict(refine=0)])
-def test_arrays_of_another_library_with_a_penalty(pair, options):
+def test_arrays_of_another_library_with_a_penalty(pair, options, namespace):
     X = pair[:1000]
-    a, b = (ISODUS(**{"l1": 0.1} | options).fit(Y) for Y in (X, NAMESPACES["array_api_strict"](X)))
+    a, b = (ISODUS(**{"l1": 0.1} | options).fit(Y) for Y in (X, NAMESPACES[namespace](X)))
     assert np.allclose(theta(a), theta(b), rtol=1e-9, atol=1e-11)
 
 
-def test_arrays_of_another_library(pair):
-    X = NAMESPACES["array_api_strict"](pair[:4000])
+@pytest.mark.parametrize("namespace", OTHERS)
+def test_arrays_of_another_library(pair, namespace):
+    X = NAMESPACES[namespace](pair[:4000])
     weight = np.random.default_rng(0).random(4000) + 0.5
     a = ISODUS().fit(pair[:4000], sample_weight=weight)
-    b = ISODUS().fit(X, sample_weight=NAMESPACES["array_api_strict"](weight))
+    b = ISODUS().fit(X, sample_weight=NAMESPACES[namespace](weight))
     assert np.allclose(theta(a), theta(b), rtol=1e-9, atol=1e-11)
     assert b.score(X) == pytest.approx(a.score(pair[:4000]), rel=1e-9)
     named = ISODUS().fit(pd.DataFrame(pair[:500], columns=["a", "b"])).fit(X)
     assert named.model_.names == ("x0", "x1")
+
+
+def test_arrays_of_jax(pair):
+    jax = pytest.importorskip("jax")
+    with pytest.warns(UserWarning, match="JAX rounds all numbers"):
+        single = ISODUS().fit(jax.numpy.asarray(pair[:1000]))
+    with jax.enable_x64(True):
+        X = jax.numpy.asarray(pair[:1000])
+        double = ISODUS().fit(X)
+    expected = ISODUS().fit(pair[:1000])
+    assert np.array_equal(theta(double), theta(expected))
+    assert double.score(X) == expected.score(pair[:1000])
+    assert np.allclose(theta(single), theta(expected), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(

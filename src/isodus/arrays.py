@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 from functools import cache
+from importlib import import_module
 from math import prod
 from typing import Any
 
@@ -24,16 +25,23 @@ __all__ = [
     "matmul_into",
     "multiply_into",
     "namespace",
+    "on_accelerator",
     "on_device",
     "one_blas_thread",
+    "rows_at_once",
     "to_host",
     "transposed",
+    "writable",
 ]
 
 Array = Any
 """An array of any library that follows the array API standard."""
 
 _LINE = 64  # bytes of a cache line
+_SHARE, _MOST_ROWS = (
+    16,
+    1 << 18,
+)  # of an accelerator's free memory for a block; integrals take some hundred numbers a row
 
 
 @cache
@@ -126,7 +134,53 @@ def to_host(x: Array) -> np.ndarray:
     """A copy of `x` in host memory as a NumPy array."""
     if isinstance(x, np.ndarray) or np.isscalar(x):
         return np.asarray(x)
+    if array_api_compat.is_cupy_array(x):
+        return x.get()
     return np.asarray(array_api_compat.to_device(x, "cpu") if hasattr(x, "to") else x)
+
+
+def writable(x: Array) -> Array:
+    """`x`, or, if it is JAX's, which cannot be written to, what shares its memory on the same device and can.
+
+    That is NumPy on the host and PyTorch or CuPy, whichever is there, on an accelerator.
+    """
+    if not array_api_compat.is_jax_array(x):
+        return x
+    if next(iter(x.devices())).platform == "cpu":
+        return np.asarray(x)
+    for library in ("torch", "cupy"):
+        try:
+            return import_module(library).from_dlpack(x)
+        except ImportError:
+            continue
+    raise ValueError(
+        "X is a JAX array on an accelerator: to compute there PyTorch or CuPy is needed beside JAX. Install one, or "
+        "pass numpy.asarray(X)"
+    )
+
+
+def on_accelerator(x: Array) -> bool:
+    """Whether an array lies in memory of its own, away from the host's."""
+    return array_api_compat.is_cupy_array(x) or (array_api_compat.is_torch_array(x) and x.device.type != "cpu")
+
+
+def rows_at_once(x: Array, on_host: int, width: int) -> int:
+    """How many rows a block of samples has: `on_host`, where it is to stay in cache; many on an accelerator.
+
+    There every call costs as much as thousands of rows, and memory is the limit; width: bytes a row takes.
+    """
+    if not on_accelerator(x):
+        return on_host
+    return int(np.clip(_accelerator_memory(x) // (_SHARE * width), on_host, _MOST_ROWS))
+
+
+def _accelerator_memory(x: Array) -> int:
+    """Bytes that are free where an array of an accelerator lies; 4 GiB where the library does not say."""
+    if array_api_compat.is_cupy_array(x):
+        return int(x.device.mem_info[0])
+    if x.device.type == "cuda":
+        return int(import_module("torch").cuda.mem_get_info(x.device)[0])
+    return 4 << 30
 
 
 def available_memory() -> int:

@@ -20,7 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, add_to_rows, empty, gram, multiply_into, namespace, on_device, to_host
+from .arrays import (
+    Array,
+    add_to_rows,
+    empty,
+    gram,
+    multiply_into,
+    namespace,
+    on_device,
+    rows_at_once,
+    to_host,
+)
 from .basis import Index, Local, MonomialBasis
 from .energy import (
     Coefficients,
@@ -215,7 +225,8 @@ class Objective:
         most = max(len(local.terms) for local in locals_)
         width = len(self.basis.cofactors) + most + 3 * self.basis.degree * len(locals_)
         width *= 4 if self.samples.single else 8
-        return int(np.clip(_BLOCK_BYTES[most >= MANY] // (16 * width) * 16, 256, 16384))  # whole cache lines
+        on_host = int(np.clip(_BLOCK_BYTES[most >= MANY] // (16 * width) * 16, 256, 16384))  # whole cache lines
+        return rows_at_once(self.samples.like(), on_host, width)
 
     def _plan(self, i: int, local: Local) -> Plan:
         if i not in self._plans:

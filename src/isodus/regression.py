@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import Array, namespace, to_host
+from .arrays import Array, namespace, rows_at_once, to_host
 from .basis import MonomialBasis
 from .samples import ArraySamples
 from .solvers.newton import inverse
@@ -25,7 +25,7 @@ def second_moments(samples: ArraySamples) -> np.ndarray:
         Z = xp.concat([xp.ones((1, Y.shape[1]), dtype=Y.dtype, device=Y.device), Y], axis=0)
         return (Z if count is None else Z * count) @ xp.matrix_transpose(Z)
 
-    total = to_host(samples.sum(block, 1024))
+    total = to_host(samples.sum(block, rows_at_once(samples.like(), 1024, 16 * samples.n_variables)))
     return total / total[0, 0]
 
 
@@ -38,7 +38,7 @@ def independent(basis: MonomialBasis, samples: ArraySamples) -> np.ndarray:
         one = xp.sum(count) * xp.ones_like(Y[:, 0])
         return xp.stack([one, Y @ count, (Y * Y) @ count])
 
-    n, total, squares = to_host(samples.sum(block, 4096))
+    n, total, squares = to_host(samples.sum(block, rows_at_once(samples.like(), 4096, 16 * samples.n_variables)))
     mean, square = total / n, squares / n
     variance = np.maximum(square - mean * mean, 1e-12 * square)
     theta, first = np.zeros(len(basis)), basis.factors[:, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,7 +13,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from .arrays import Array, namespace, to_host
+from .arrays import Array, namespace, to_host, writable
 from .checks import warn
 from .dependence import Dependence, group_codes
 
@@ -38,6 +39,8 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple
     if isinstance(X, pd.DataFrame):
         _check_columns(X)
         columns = X.columns
+    if array_api_compat.is_jax_array(X):
+        X = _check_jax(X)
     if array_api_compat.is_array_api_obj(X) and not isinstance(X, np.ndarray):
         X = _check_foreign(estimator, X, reset)
     else:
@@ -65,6 +68,15 @@ def _check_columns(X: pd.DataFrame) -> None:
         raise ValueError(
             f"columns that are not numeric: {', '.join(map(repr, words))}. Drop them, or convert them to numbers"
         )
+
+
+def _check_jax(X: Array) -> Array:
+    if X.dtype == np.float32 and not import_module("jax").config.jax_enable_x64:
+        warn(
+            "X is a JAX array of single precision, and JAX rounds all numbers to that until "
+            'jax.config.update("jax_enable_x64", True) is called: if the data had more digits, they are lost'
+        )
+    return writable(X)
 
 
 def _check_foreign(estimator: Any, X: Array, reset: bool) -> Array:
