@@ -48,6 +48,10 @@ class Line(NamedTuple):
     high: float
     excess: float = float("nan")
 
+    def less(self, value: float) -> Line:
+        """The difference to a value."""
+        return self._replace(slope=self.slope - value, low=self.low - value, high=self.high - value)
+
     def __str__(self) -> str:
         scatter = f", χ²/df {self.excess:.1f}" if np.isfinite(self.excess) else ""
         return f"{self.slope:.3f} ± {self.stderr:.3f} (95 %: {self.low:.3f} to {self.high:.3f}{scatter})"
