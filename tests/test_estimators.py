@@ -1,3 +1,4 @@
+import sys
 import warnings
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from isodus import ISODUS, MonomialBasis
+from isodus import ISODUS, MonomialBasis, PseudoLikelihood, ScoreMatching
 from isodus.datasets import gaussian_10, paper_1d, paper_4d, paper_pair
 from isodus.objective import MANY
 
@@ -217,6 +218,29 @@ def test_arrays_of_another_library(pair, namespace):
     assert b.score(X) == pytest.approx(a.score(pair[:4000]), rel=1e-9)
     named = ISODUS().fit(pd.DataFrame(pair[:500], columns=["a", "b"])).fit(X)
     assert named.model_.names == ("x0", "x1")
+
+
+@pytest.mark.parametrize("estimator", [ISODUS, PseudoLikelihood, ScoreMatching])
+def test_a_device_that_is_not_there(pair, estimator, monkeypatch):
+    X = pair[:300]
+    assert np.array_equal(theta(estimator(device="cpu").fit(X)), theta(estimator().fit(X)))
+    with pytest.raises(ValueError, match="device=3|device must be None"):
+        estimator(device=3).fit(X)
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if they were not installed
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(ValueError, match="needs PyTorch or CuPy, and neither is installed"):
+        estimator(device="cuda").fit(X)
+
+
+def test_devices_of_torch(pair):
+    torch = pytest.importorskip("torch")
+    X = torch.asarray(pair[:300])
+    expected = theta(ISODUS().fit(pair[:300]))
+    assert np.array_equal(theta(ISODUS(device="cpu").fit(X)), expected)  # on the host it is NumPy's
+    with pytest.raises(ValueError, match="device='nowhere' cannot be used"):
+        ISODUS(device="nowhere").fit(X)
+    with pytest.raises(ValueError, match="device='nowhere' cannot be used"):
+        ISODUS(device="nowhere").fit(pair[:300])
 
 
 def test_arrays_of_jax(pair):

@@ -189,9 +189,7 @@ class Size(StrEnum):
 @app.command()
 def paper(
     study: Annotated[str | None, typer.Argument(help="The study to run, or all; without one they are listed.")] = None,
-    size: Annotated[Size, typer.Option(help="How many repetitions: for minutes, hours or, as in the paper, days.")] = (
-        Size.QUICK
-    ),
+    size: Annotated[Size, typer.Option(help="For minutes, for hours, or as many as in the paper.")] = Size.QUICK,
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder of results and figures.")] = Path("paper"),
     jobs: Annotated[int, typer.Option(help="Processes; -1 is one a core. Studies of run time take one.")] = -1,
     again: Annotated[bool, typer.Option("--again", help="Begin anew whatever is in the folder.")] = False,

@@ -41,7 +41,8 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple
         columns = X.columns
     if array_api_compat.is_jax_array(X):
         X = _check_jax(X)
-    if array_api_compat.is_array_api_obj(X) and not isinstance(X, np.ndarray):
+    foreign = array_api_compat.is_array_api_obj(X) and not isinstance(X, np.ndarray)
+    if foreign:
         X = _check_foreign(estimator, X, reset)
     else:
         X = validate_data(
@@ -56,7 +57,30 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple
         columns = estimator.feature_names_in_
     names = [f"x{i}" for i in range(X.shape[1])] if columns is None else [str(name) for name in columns]
     _check_finite(X, names)
-    return X, names
+    device = getattr(estimator, "device", None)
+    return X if device is None or (device == "cpu" and not foreign) else _moved(X, device), names
+
+
+def _moved(X: Array, device: Any) -> Array:
+    """X on a device, by its own library, or, if it is NumPy's, by PyTorch or CuPy."""
+    if not isinstance(device, str):
+        raise ValueError(f'device must be None, "cpu" or a device such as "cuda", not {device!r}')
+    try:
+        if not isinstance(X, np.ndarray):
+            return to_host(X) if device == "cpu" else array_api_compat.to_device(X, device)
+        try:
+            return import_module("torch").asarray(X, device=device)
+        except ImportError:
+            cupy = import_module("cupy")
+        number = device.partition(":")[2]
+        with cupy.cuda.Device(int(number) if number else None):
+            return cupy.asarray(X)
+    except ImportError:
+        raise ValueError(
+            f"device={device!r} needs PyTorch or CuPy, and neither is installed: pip install isodus[torch]"
+        ) from None
+    except Exception as error:
+        raise ValueError(f"device={device!r} cannot be used: {' '.join(str(error).split())[:200]}") from None
 
 
 def _check_columns(X: pd.DataFrame) -> None:

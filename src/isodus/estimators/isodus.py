@@ -138,6 +138,9 @@ class ISODUS(PenalizedEstimator):
     n_jobs : int, optional
         Threads. None is one; -1 is one a core. They are used where a variable has two dozen parameters
         or more: smaller problems are not faster for it. The answer is the same to the bit.
+    device : str, optional
+        Where to compute: "cuda", "cuda:1" or "cpu". None is where X is: arrays of PyTorch, CuPy and JAX stay on their
+        device. To another one X is moved, NumPy's by PyTorch or else by CuPy.
     random_state : int, RandomState or None
         Chooses the subsamples on which the fit starts; None always takes the same. The answer does not
         depend on it beyond `tol`, or, with refinement, a tenth of a standard error.
@@ -215,6 +218,7 @@ class ISODUS(PenalizedEstimator):
         tol: float = 1e-8,
         max_iter: int = 100,
         n_jobs: int | None = None,
+        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.degree = degree
@@ -245,6 +249,7 @@ class ISODUS(PenalizedEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
 
     def fit(self, X: Array, y: None = None, sample_weight: Array | None = None, groups: Any = None) -> ISODUS:

@@ -279,7 +279,12 @@ class PolynomialEstimator(BaseEstimator):
     def _settings(self) -> dict[str, Any]:
         """How the model was learned, in plain values."""
         plain, words = (bool, int, float, str, type(None)), ("basis", "pilot", "l1_weights", "include", "exclude")
-        left_out = {"n_jobs", "random_state", *(("degree", "max_order", "min_degree") if self.basis else ("basis",))}
+        left_out = {
+            "device",
+            "n_jobs",
+            "random_state",
+            *(("degree", "max_order", "min_degree") if self.basis else ("basis",)),
+        }
         return {"estimator": type(self).__name__} | {
             name: value if isinstance(value, plain) else repr(value) if name in words else np.asarray(value).tolist()
             for name, value in self.get_params(deep=False).items()

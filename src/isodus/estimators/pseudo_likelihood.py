@@ -39,7 +39,7 @@ class PseudoLikelihood(PenalizedEstimator):
 
     Parameters
     ----------
-    degree, max_order, min_degree, basis, consensus, integrable, center, scale, max_iter, n_jobs, random_state
+    degree, max_order, min_degree, basis, consensus, integrable, center, scale, max_iter, n_jobs, device, random_state
         As in `ISODUS`; `consensus` matters only where variables are solved one by one.
     dependence, weights
         As in `ISODUS`.
@@ -97,6 +97,7 @@ class PseudoLikelihood(PenalizedEstimator):
         max_iter: int = 100,
         integration: str = "batched",
         n_jobs: int | None = None,
+        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.degree = degree
@@ -123,6 +124,7 @@ class PseudoLikelihood(PenalizedEstimator):
         self.max_iter = max_iter
         self.integration = integration
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
 
     def fit(self, X: Array, y: None = None, sample_weight: Array | None = None, groups: Any = None) -> PseudoLikelihood:

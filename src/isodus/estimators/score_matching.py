@@ -43,7 +43,7 @@ class ScoreMatching(PenalizedEstimator):
 
     Parameters
     ----------
-    degree, max_order, min_degree, basis, consensus, dependence, weights, center, scale, n_jobs
+    degree, max_order, min_degree, basis, consensus, dependence, weights, center, scale, n_jobs, device
         As in `ISODUS`; `consensus` matters only where the system is solved node by node.
     l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, folds, debias
         As in `ISODUS`. With a penalty each variable is solved by itself.
@@ -91,6 +91,7 @@ class ScoreMatching(PenalizedEstimator):
         center: bool = True,
         scale: bool = True,
         n_jobs: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.degree = degree
         self.max_order = max_order
@@ -113,6 +114,7 @@ class ScoreMatching(PenalizedEstimator):
         self.center = center
         self.scale = scale
         self.n_jobs = n_jobs
+        self.device = device
 
     def fit(self, X: Array, y: None = None, sample_weight: Array | None = None, groups: Any = None) -> ScoreMatching:
         """Learn the model behind the rows of X; parameters as in `ISODUS.fit`."""
