@@ -3,6 +3,7 @@ import pytest
 from cases import BASES, LOSSES, NAMESPACES, OTHERS, parameters_of, samples_of, screening
 from scipy.special import gamma, logsumexp
 
+from isodus import objective as module
 from isodus.objective import Objective
 from isodus.samples import ArraySamples
 
@@ -12,7 +13,7 @@ def objective_of(basis, loss, X, weight=None, rows=None, asarray=np.asarray):
     weight = None if weight is None else asarray(weight)
     objective = Objective(basis, loss, ArraySamples(asarray(X), weight, np.zeros(p), np.ones(p)))
     if rows:
-        objective.block_rows = lambda locals_: rows
+        objective.block_rows = lambda locals_, hessian=False: rows
     return objective
 
 
@@ -75,6 +76,20 @@ def test_every_library_gives_what_numpy_gives(name, loss, namespace):
         assert np.allclose(a.gradient, b.gradient, rtol=1e-10, atol=1e-12)
         assert np.allclose(a.hessian, b.hessian, rtol=1e-10, atol=1e-12)
         assert a.ess == pytest.approx(b.ess, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", BASES)
+def test_all_nodes_in_one_product_as_on_an_accelerator(name, loss, monkeypatch):
+    basis, loss = BASES[name], LOSSES[loss](BASES[name])
+    X, thetas, nodes = samples_of(basis), parameters_of(basis), range(basis.n_variables)
+    weight = np.random.default_rng(5).random(300)
+    expected = objective_of(basis, loss, X, weight, rows=77).evaluate(nodes, thetas)
+    monkeypatch.setattr(module, "on_accelerator", lambda x: True)
+    for a, b in zip(expected, objective_of(basis, loss, X, weight, rows=77).evaluate(nodes, thetas), strict=True):
+        assert a.value == b.value
+        assert np.allclose(a.gradient, b.gradient, rtol=1e-10, atol=1e-12)
+        assert np.allclose(a.hessian, b.hessian, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64, 299])

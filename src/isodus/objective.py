@@ -27,6 +27,7 @@ from .arrays import (
     gram,
     multiply_into,
     namespace,
+    on_accelerator,
     on_device,
     rows_at_once,
     to_host,
@@ -118,8 +119,9 @@ class Objective:
         C = scatter(self.basis, nodes, thetas, self.samples.like())
         seen = self._pointwise(nodes, C if hessian else thin(C), hessian)
         block = partial(_block_sums, seen, plans, C.higher.shape[-1])
-        sums = self.samples.sum(block, self.block_rows(locals_))
-        derivatives, link = to_host(sums.derivatives), self.loss.link
+        sums = self.samples.sum(block, self.block_rows(locals_, hessian))
+        sums = Sums(to_host(sums.shift), sums.count, *map(to_host, (sums.value, sums.squares, sums.derivatives)))
+        derivatives, link = sums.derivatives, self.loss.link
         split = [
             _split_gram(derivatives[j], local) if hessian else (self._split_gradient(derivatives[j], local), None)
             for j, local in enumerate(locals_)
@@ -220,13 +222,13 @@ class Objective:
         m, higher = len(self.basis.cofactors), self.basis.degree - 1
         return gather(local, 0, Coefficients(row[None, :m], row[m:].reshape(higher, 1, -1)))
 
-    def block_rows(self, locals_: Sequence[Local]) -> int:
-        """How many samples a block holds, so that its arrays stay in cache."""
+    def block_rows(self, locals_: Sequence[Local], hessian: bool = False) -> int:
+        """How many samples a block holds, so that its arrays stay in cache, or in the memory of an accelerator."""
         most = max(len(local.terms) for local in locals_)
         width = len(self.basis.cofactors) + most + 3 * self.basis.degree * len(locals_)
         width *= 4 if self.samples.single else 8
         on_host = int(np.clip(_BLOCK_BYTES[most >= MANY] // (16 * width) * 16, 256, 16384))  # whole cache lines
-        return rows_at_once(self.samples.like(), on_host, width)
+        return rows_at_once(self.samples.like(), on_host, width + 32 * hessian * most * len(locals_))
 
     def _plan(self, i: int, local: Local) -> Plan:
         if i not in self._plans:
@@ -303,6 +305,8 @@ def _grams(factors: list[tuple[Array, Array]], rest: Array | None, plans: Sequen
     """For each node Σ_r G_r (z_r; G_r)ᵀ as one row: gradient and Hessian at once."""
     xp = namespace(H)
     width = max(plan[-1][0].stop for plan in plans)
+    if on_accelerator(H):
+        return _batched_grams(factors, rest, plans, H, width)
     out = xp.zeros((len(plans), width - 1, width), dtype=H.dtype, device=H.device)
     features = empty((width, H.shape[1]), H)
     for j, plan in enumerate(plans):
@@ -317,6 +321,35 @@ def _grams(factors: list[tuple[Array, Array]], rest: Array | None, plans: Sequen
             for here, l, cofactors in plan:
                 out[j, here.start - 1 : here.stop - 1, 0] += rows(H, cofactors) @ rest[l, j, :]
     return xp.reshape(out, (len(plans), (width - 1) * width))
+
+
+def _batched_grams(
+    factors: list[tuple[Array, Array]], rest: Array | None, plans: Sequence[Plan], H: Array, width: int
+) -> Array:
+    """As `_grams`, all nodes in one product: an accelerator would wait for one node after the other."""
+    xp, q, b = namespace(H), len(plans), H.shape[1]
+    cofactor, power = np.zeros((2, q, width - 1), np.int64)
+    there = np.zeros((q, width - 1, 1))
+    for j, plan in enumerate(plans):
+        for here, l, index in plan:
+            at = slice(here.start - 1, here.stop - 1)
+            cofactor[j, at] = np.arange(index.start, index.stop, index.step or 1) if isinstance(index, slice) else index
+            power[j, at], there[j, at] = l * q + j, 1.0
+    picked = xp.reshape(rows(H, cofactor.ravel()), (q, width - 1, b))
+    if not there.all():  # nodes with fewer terms
+        picked = picked * on_device(there, H)
+
+    def spread(v: Array) -> Array:
+        """Of v, (s, q, b), what belongs to each term of each node."""
+        return xp.reshape(rows(xp.reshape(v, (v.shape[0] * q, b)), power.ravel()), (q, width - 1, b))
+
+    out = xp.zeros((q, width - 1, width), dtype=H.dtype, device=H.device)
+    for z, f in factors:
+        G = picked * spread(f)
+        out += G @ xp.matrix_transpose(xp.concat([z[:, None, :], G], axis=1))
+    if rest is not None:
+        out[:, :, 0] += xp.sum(picked * spread(rest), axis=2)
+    return xp.reshape(out, (q, (width - 1) * width))
 
 
 def _in_places(v: Array, H: Array, m: int) -> Array:
