@@ -279,6 +279,69 @@ def test_an_interruption_keeps_what_was_found(monkeypatch, graph):
     assert len(est.path_.l1) == 8
 
 
+def interrupting(monkeypatch, name, at):
+    """Ctrl-C when a function of selection.py is called for the so-manieth time, from 0 on."""
+    import isodus.selection as selection
+
+    original, calls = getattr(selection, name), []
+
+    def stop(*args, **options):
+        calls.append(name)
+        if len(calls) == at + 1:
+            raise KeyboardInterrupt
+        return original(*args, **options)
+
+    monkeypatch.setattr(selection, name, stop)
+
+
+@pytest.mark.parametrize(
+    ("how", "name", "at", "said"),
+    [
+        ("ebic", "begin", 0, "before the first penalty was reached: nothing is kept"),
+        ("ebic", "agreed", 0, "at penalty 1 of 30: nothing is kept"),
+        ("cv", "begin", 1, "after 0 of 30 penalties of fold 1 of 5: to choose takes two folds"),
+        ("cv", "agreed", 41, "after 11 of 30 penalties of fold 2 of 5: to choose takes two folds"),
+        ("stars", "agreed", 65, "after 5 of 30 penalties of subsample 3 of 20: to choose takes 5 subsamples"),
+    ],
+)
+def test_an_interruption_before_anything_is_finished_says_where(monkeypatch, graph, how, name, at, said):
+    interrupting(monkeypatch, name, at)
+    with pytest.raises(KeyboardInterrupt, match=said):
+        PseudoLikelihood(2, l1=how).fit(graph[1][:400])
+
+
+@pytest.mark.parametrize(("how", "at", "said"), [("cv", 70, "2 of 5 folds"), ("stars", 160, "5 of 20 subsamples")])
+def test_an_interruption_leaves_the_choice_to_what_was_finished(monkeypatch, graph, how, at, said):
+    interrupting(monkeypatch, "agreed", at)
+    with pytest.warns(UserWarning, match=f"interrupted after {said}: the choice is among those"):
+        est = PseudoLikelihood(2, l1=how).fit(graph[1][:400])
+    assert len(est.path_.l1) == 30
+
+
+@pytest.mark.parametrize("stage", ["chosen", "settled", "refit"])
+def test_an_interruption_of_the_last_fit_keeps_the_path(monkeypatch, graph, stage):
+    import isodus.selection as selection
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    whole = PseudoLikelihood(2, l1="ebic").fit(graph[1])
+    if stage == "refit":
+        monkeypatch.setattr(PseudoLikelihood, "_keep", stop)
+    elif stage == "settled":
+        monkeypatch.setattr(selection, "settled", stop)
+    else:  # the first thing after a choice
+        monkeypatch.setattr("isodus.estimators.penalized.settle", stop)
+    est = PseudoLikelihood(2, l1="ebic")
+    with pytest.raises(KeyboardInterrupt, match=r"path is kept in path_, and l1=.*, debias=True"):
+        est.fit(graph[1])
+    np.testing.assert_array_equal(est.path_.l1, whole.path_.l1)
+    assert est.path_.chosen == whole.path_.chosen
+    again = PseudoLikelihood(2, l1=est.path_.l1[est.path_.chosen], debias=True)
+    monkeypatch.undo()
+    assert again.fit(graph[1]).model_.hyperedges() == whole.model_.hyperedges()
+
+
 def test_samples_with_weights_count(graph):
     _, X = graph
     X = X[:500]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "index_terms",
     "is_index",
     "square",
+    "telling_where",
     "vector",
     "warn",
 ]
@@ -37,6 +39,17 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def telling_where(where: str) -> Iterator[None]:
+    """A Ctrl-C in here says where it was and what is kept, unless it says so already."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if interrupt.args:
+            raise
+        raise KeyboardInterrupt(f"interrupted {where}") from None
 
 
 def count(n: Any, name: str) -> int:

@@ -24,7 +24,7 @@ from scipy.special import gammaln
 
 from .arrays import available_memory
 from .basis import MonomialBasis
-from .checks import Interrupted, warn
+from .checks import Interrupted, telling_where, warn
 from .consensus import agreed
 from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .nodewise import GramNodes, Nodes, SampledNodes, TiltedNodes
@@ -34,7 +34,7 @@ from .progress import Progress
 from .regression import second_moments
 from .samples import ArraySamples
 
-__all__ = ["METHODS", "Task", "choose", "grid", "likelihood_nodes", "trace"]
+__all__ = ["METHODS", "Choice", "Task", "choose", "grid", "likelihood_nodes", "settle", "trace"]
 
 METHODS = ("ebic", "cv", "stars")
 _POINTS = 30
@@ -61,6 +61,11 @@ class Task(NamedTuple):
     rule: str
     likelihood_theta: np.ndarray
     likelihood_low: np.ndarray
+
+    @property
+    def penalised(self) -> np.ndarray:
+        """Which terms have a penalty, (M,) of bool."""
+        return (self.weight > 0) & np.isfinite(self.weight)
 
     def start(self, samples: ArraySamples) -> Start:
         """The model without penalised terms."""
@@ -110,6 +115,15 @@ def trace(
         yield found, task.structure(start, found)
 
 
+class Choice(NamedTuple):
+    """A path with its chosen point, and what is there; `settle` makes it exact."""
+
+    path: PenaltyPath
+    start: Start
+    found: Penalized
+    judge: _Ebic | _HeldOut | _Stable
+
+
 def choose(
     task: Task,
     samples: ArraySamples,
@@ -118,17 +132,21 @@ def choose(
     l1: Sequence[float] | None,
     progress: Progress,
     folds: int = 5,
-) -> tuple[PenaltyPath, Start, Penalized]:
-    """A path with its chosen point, and what is there. how: "ebic", "cv" or "stars"; n: the sum of the weights."""
-    start = task.start(samples)
-    values = np.asarray(grid(task, start, n) if l1 is None else l1, float)
-    if not start.l1_max > 0:
-        how, values = "ebic", values[:1]
-    judge: Any = {
-        "ebic": lambda: _Ebic(task, samples, n),
-        "cv": lambda: _HeldOut(task, samples, values, folds, progress),
-        "stars": lambda: _Stable(task, samples, values, progress),
-    }[how]()
+) -> Choice:
+    """Follow a path and choose. how: "ebic", "cv" or "stars"; n: the sum of the weights.
+
+    A Ctrl-C leaves the choice among what was finished, with a warning; where that is nothing, it says where it was.
+    """
+    with telling_where("before the first penalty was reached: nothing is kept"):
+        start = task.start(samples)
+        values = np.asarray(grid(task, start, n) if l1 is None else l1, float)
+        if not start.l1_max > 0:
+            how, values = "ebic", values[:1]
+        judge: Any = {
+            "ebic": lambda: _Ebic(task, samples, n),
+            "cv": lambda: _HeldOut(task, samples, values, folds, progress),
+            "stars": lambda: _Stable(task, samples, values, progress),
+        }[how]()
     solutions, found = [], []
     try:
         for point, theta in trace(task, start, values, progress):
@@ -139,23 +157,10 @@ def choose(
                 break
     except KeyboardInterrupt:
         if not found:
-            raise
+            raise KeyboardInterrupt(f"interrupted at penalty 1 of {len(values)}: nothing is kept") from None
         _say_interrupted(len(found), len(values), "penalties")
     path_values, errors, chosen, why = judge.verdict(found)
-    penalised = (task.weight > 0) & np.isfinite(task.weight)
-    free = penalised & (task.low == -np.inf)  # what has a least value is never left out
-    pruned = start
-    best = judge.pruned(found[chosen])
-    if np.any(best != found[chosen]):
-        why += (
-            f", after {np.count_nonzero(found[chosen]) - np.count_nonzero(best)} terms that did not pay were left out"
-        )
-        found[chosen] = best
-        out = _in_places(start.nodes, (best == 0) & free, True)
-        pruned = replace(start, weight=np.where(out, np.inf, start.weight))
-        solutions[chosen] = replace(solutions[chosen], theta=np.where(out, 0.0, solutions[chosen].theta))
-    solutions[chosen] = settled(pruned, solutions[chosen])
-    terms = [np.flatnonzero((theta != 0) & penalised) for theta in found]
+    terms = [np.flatnonzero((theta != 0) & task.penalised) for theta in found]
     count = len(found)
     path = PenaltyPath(
         values[:count],
@@ -169,11 +174,51 @@ def choose(
         [theta[at] for theta, at in zip(found, terms, strict=True)],
         np.array([point.residual.max() for point in solutions]),
     )
-    return path, start, solutions[chosen]
+    return Choice(path, start, solutions[chosen], judge)
+
+
+def settle(task: Task, choice: Choice) -> Choice:
+    """What was chosen without the terms that its judge would not pay for, solved to the tolerance of its start."""
+    path, start, found, judge = choice
+    theta = task.structure(start, found)
+    best = judge.pruned(theta)
+    fewer = np.count_nonzero(theta) - np.count_nonzero(best)
+    pruned, why = start, path.why
+    if fewer:
+        why += f", after {fewer} terms that did not pay were left out"
+        free = task.penalised & (task.low == -np.inf)  # what has a least value is never left out
+        out = _in_places(start.nodes, (best == 0) & free, True)
+        pruned = replace(start, weight=np.where(out, np.inf, start.weight))
+        found = replace(found, theta=np.where(out, 0.0, found.theta))
+    found = settled(pruned, found)
+    inside = np.flatnonzero((best != 0) & task.penalised)
+    at = path.chosen
+    path = replace(
+        path,
+        why=why,
+        n_terms=_put(path.n_terms, at, len(inside)),
+        terms=_put(path.terms, at, inside),
+        thetas=_put(path.thetas, at, best[inside]),
+        residuals=_put(path.residuals, at, found.residual.max()),
+    )
+    return Choice(path, start, found, judge)
+
+
+def _put(values: Any, at: int, value: Any) -> Any:
+    """A copy with one value changed."""
+    values = values.copy()
+    values[at] = value
+    return values
 
 
 def _say_interrupted(done: int, of: int, what: str) -> None:
     warn(f"interrupted after {done} of {of} {what}: the choice is among those", Interrupted)
+
+
+def _too_early(done: int, l1: np.ndarray, where: str, needed: str) -> KeyboardInterrupt:
+    return KeyboardInterrupt(
+        f"interrupted after {done} of {len(l1)} penalties of {where}: to choose takes {needed}, so nothing is kept"
+    )
 
 
 class _Refits:
@@ -199,7 +244,7 @@ class _Ebic:
         self.n, self.refits, self.paying = n, _Refits(task, samples), _Refits(task, samples)
         self.values: list[float] = []
         self.terms = self.refits.nodes.terms
-        priced = (task.weight > 0) & np.isfinite(task.weight) & (task.likelihood_low == -np.inf)
+        priced = task.penalised & (task.likelihood_low == -np.inf)
         self.penalised = _in_places(self.refits.nodes, priced, False)
         self.many = np.count_nonzero(self.penalised, axis=1)
         one = np.log(n) + 2 * _GAMMA * np.log(np.maximum(self.many, 1))
@@ -253,16 +298,16 @@ class _HeldOut:
         rows = np.random.default_rng(0).permutation(samples.n_rows) % folds
         self.scores = np.empty((folds, len(l1)))
         for fold in range(folds):
-            train, rest = samples.take(np.flatnonzero(rows != fold)), samples.take(np.flatnonzero(rows == fold))
-            refits, unseen = _Refits(task, train), _exact(task.basis, rest)
-            what = f"penalties, fold {fold + 1} of {folds}"
+            what, k = f"penalties, fold {fold + 1} of {folds}", -1
             try:
+                train, rest = samples.take(np.flatnonzero(rows != fold)), samples.take(np.flatnonzero(rows == fold))
+                refits, unseen = _Refits(task, train), _exact(task.basis, rest)
                 for k, (_, theta) in enumerate(trace(task, task.start(train), l1, progress, what)):
                     value, _ = unseen.full(refits(theta).theta)
                     self.scores[fold, k] = value.mean()
             except KeyboardInterrupt:
                 if fold < 2:
-                    raise
+                    raise _too_early(k + 1, l1, f"fold {fold + 1} of {folds}", "two folds") from None
                 _say_interrupted(fold, folds, "folds")
                 self.scores = self.scores[:fold]
                 break
@@ -287,16 +332,17 @@ class _Stable:
     def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, progress: Progress) -> None:
         rng, size = np.random.default_rng(0), samples.n_rows
         some = int(min(0.8 * size, max(10 * np.sqrt(size), 0.5 * size)))
-        penalised = (task.weight > 0) & np.isfinite(task.weight)
-        counts, done = np.zeros((len(l1), np.count_nonzero(penalised)), np.int16), 0
+        counts, done = np.zeros((len(l1), np.count_nonzero(task.penalised)), np.int16), 0
         for k in range(_SUBSAMPLES):
-            what = f"penalties, subsample {k + 1} of {_SUBSAMPLES}"
+            what, chosen = f"penalties, subsample {k + 1} of {_SUBSAMPLES}", []
             try:
                 part = task.start(samples.take(np.sort(rng.choice(size, some, replace=False))))
-                chosen = [theta[penalised] != 0 for _, theta in trace(task, part, l1, progress, what)]
+                for _, theta in trace(task, part, l1, progress, what):
+                    chosen.append(theta[task.penalised] != 0)
             except KeyboardInterrupt:
                 if k < _FEWEST:
-                    raise
+                    where = f"subsample {k + 1} of {_SUBSAMPLES}"
+                    raise _too_early(len(chosen), l1, where, f"{_FEWEST} subsamples") from None
                 _say_interrupted(k, _SUBSAMPLES, "subsamples")
                 break
             counts += np.array(chosen)

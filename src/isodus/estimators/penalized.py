@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Array, available_memory, to_host
-from ..checks import warn
+from ..checks import telling_where, warn
 from ..consensus import RULES, agreed
 from ..debiasing import one_step
 from ..description import term_name
@@ -34,7 +35,7 @@ from ..progress import Progress
 from ..refinement import Joint
 from ..regression import independent
 from ..samples import ArraySamples, generator, part_of
-from ..selection import METHODS, Task, choose
+from ..selection import METHODS, Task, choose, settle
 from ..solvers.newton import Problem
 from ..validation import one_of, positive_integer, true_or_false
 from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator, embedded
@@ -185,7 +186,8 @@ class PenalizedEstimator(PolynomialEstimator):
         spanned = basis.spanned(kept) if np.any(setting.location) else basis.only(kept)
         if refitted:
             samples, setting = rest
-            refit(samples, setting._replace(basis=basis.only(kept)), setting._replace(basis=spanned))
+            with telling_where(self._after_path()) if path is not None else nullcontext():
+                refit(samples, setting._replace(basis=basis.only(kept)), setting._replace(basis=spanned))
             self._say(said)
             self._warn_of_poor_prediction(samples)
             return self
@@ -211,13 +213,24 @@ class PenalizedEstimator(PolynomialEstimator):
                 raise ValueError(f"{samples.n_rows} samples are too few for {self.folds} folds of two or more")
             scaled = None if self.l1_path is None else [value * factor for value in self.l1_path]
             with Progress() as progress:
-                path, start, found = choose(task, samples, setting.n, how, scaled, progress, folds=self.folds)
+                choice = choose(task, samples, setting.n, how, scaled, progress, folds=self.folds)
+            self.path_ = replace(choice.path, l1=choice.path.l1 / factor)
+            with telling_where(self._after_path()):
+                path, start, found, _ = settle(task, choice)
             self.path_ = path = replace(path, l1=path.l1 / factor)
         else:
             start = task.start(samples)
             found = at(start, self.l1 * factor)
         self.l1_, self.l1_max_, self.kkt_ = found.l1 / factor, start.l1_max / factor, found.residual
         return path, start, found
+
+    def _after_path(self) -> str:
+        """Where an interrupt was that came when a penalty had been chosen."""
+        path = self.path_
+        return (
+            "while the model of the chosen penalty was fitted: the path is kept in path_, and "
+            f"l1={path.l1[path.chosen]:.6g}, debias=True fits there without it"
+        )
 
     def _halves(
         self, samples: ArraySamples, setting: Setting
