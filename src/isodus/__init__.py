@@ -11,6 +11,7 @@ from .likelihood import match_moments
 from .model import PolynomialModel
 from .planning import sample_size
 from .resampling import bootstrap, selection_frequencies
+from .streams import open_samples
 
 __all__ = [
     "ISODUS",
@@ -26,6 +27,7 @@ __all__ = [
     "goodness_of_fit",
     "match_moments",
     "nested_test",
+    "open_samples",
     "sample_size",
     "selection_frequencies",
 ]

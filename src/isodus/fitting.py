@@ -9,11 +9,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from .arrays import Array, available_memory, namespace, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis, n_monomials
+from .blocks import Blocked, BlockedSamples
 from .checks import warn
 from .dependence import INDEPENDENT, Dependence, check_groups
 from .description import term_name
@@ -23,10 +25,18 @@ from .losses import Loss
 from .model import PolynomialModel
 from .objective import MANY, Evaluation, Objective
 from .optimum import Optimum
-from .samples import ArraySamples, check_variation, generator, standardisation
+from .samples import ArraySamples, check_variation, generator, no_variation, standardisation
 from .solvers.newton import Problem, Rung, ladder
 from .suitability import check_suitability
-from .validation import check_dependence, check_samples, check_weight, positive_integer, true_or_false
+from .validation import (
+    check_blocked,
+    check_counts,
+    check_dependence,
+    check_samples,
+    check_weight,
+    positive_integer,
+    true_or_false,
+)
 
 __all__ = [
     "Setting",
@@ -58,12 +68,12 @@ _DOUBLE = 1e-12  # likewise in double precision
 class Setting(NamedTuple):
     """Validated samples with their terms and units.
 
-    X: (n, p); weight: (n,) or None; n: the sum of the weights; centre, width: a robust location and scale of
-    every variable; location, scale: those of them that are used for y = (x − location)/scale. how: samples depend on
-    one another.
+    X: (n, p), or `Blocked`, with the weights of some rows; weight: (n,) or None; n: the sum of the weights; centre,
+    width: a robust location and scale of every variable; location, scale: those of them that are used for
+    y = (x − location)/scale. how: samples depend on one another.
     """
 
-    X: Array
+    X: Any
     weight: Array | None
     n: float
     names: list[str]
@@ -93,14 +103,25 @@ def prepare(
     for name in ("center", "scale"):
         true_or_false(getattr(estimator, name), name)
     effective_n_jobs(estimator.n_jobs)
-    X, names = check_samples(estimator, X)
-    how = check_dependence(estimator.dependence, estimator.weights, groups, X.shape[0])
-    weight, n = check_weight(sample_weight, X, how.importance)
-    check_suitability(X, weight, names)
-    if weight is not None and bool(namespace(X).any(weight == 0)):  # what has no weight is not there
-        there = on_device(np.flatnonzero(to_host(weight)), X)
-        X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
-        how = how if how.groups is None else how._replace(groups=how.groups[to_host(there)])
+    blocked = check_blocked(estimator, X, sample_weight)
+    if blocked is not None and blocked.few:
+        X, sample_weight = blocked.gathered()
+        X = pd.DataFrame(X, columns=blocked.columns) if hasattr(estimator, "feature_names_in_") else X
+        blocked = None
+    if blocked is None:
+        X, names = check_samples(estimator, X)
+        how = check_dependence(estimator.dependence, estimator.weights, groups, X.shape[0])
+        weight, n = check_weight(sample_weight, X, how.importance)
+        check_suitability(X, weight, names)
+        if weight is not None and bool(namespace(X).any(weight == 0)):  # what has no weight is not there
+            there = on_device(np.flatnonzero(to_host(weight)), X)
+            X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
+            how = how if how.groups is None else how._replace(groups=how.groups[to_host(there)])
+        check_variation(X, names)
+        some = X
+    else:
+        X, names, how, n = _check_blocked(estimator, blocked, groups)
+        some, weight = blocked.kept, blocked.kept_weight
     if how.groups is not None and (many := check_groups(how.groups)) < _FEW_GROUPS:
         warn(
             f"standard errors from {many} groups are themselves uncertain, and too small on average; "
@@ -117,14 +138,32 @@ def prepare(
         unused = [name for name, count in zip(names, used, strict=True) if not count]
         if unused:
             raise ValueError(f"no term of the basis contains {', '.join(unused)}: drop the columns, or add terms")
-    check_variation(X, names)
     p = X.shape[1]
     centre, width = np.zeros(p), np.ones(p)
     if units or estimator.center or estimator.scale:
-        centre, width = standardisation(X, weight, names, rng=np.random.default_rng(0))
+        centre, width = standardisation(some, weight, names, rng=np.random.default_rng(0))
     location = centre if estimator.center and basis.closed_under_translation else np.zeros(p)
     scale = width if estimator.scale else np.ones(p)
     return Setting(X, weight, n, names, basis, centre, width, location, scale, how)
+
+
+def _check_blocked(estimator: Any, X: Blocked, groups: Any) -> tuple[Blocked, list[str], Dependence, float]:
+    """What is asked of samples that are not in memory; suitability is judged by some of them."""
+    if groups is not None:
+        raise ValueError(
+            "groups are for samples in memory: give sums or means of each group, or whole groups that fit in memory"
+        )
+    names, (n, _) = X.columns, X.shape
+    if n < 2:
+        raise ValueError(f"n_samples = {n}; a minimum of 2 is required")
+    how = check_dependence(estimator.dependence, estimator.weights, None, n)
+    if X.weighted and not how.importance:
+        check_counts(X.total, n)
+    check_suitability(X.kept, X.kept_weight, names, X.kept_rows)
+    constant = np.flatnonzero(X.low == X.high)
+    if len(constant):
+        raise no_variation([names[i] for i in constant])
+    return X, names, how, X.total
 
 
 @contextmanager
@@ -134,7 +173,10 @@ def sources(setting: Setting, n_jobs: int | None) -> Iterator[ArraySamples]:
     with one_blas_thread():
         pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
         try:
-            yield ArraySamples(setting.X, setting.weight, setting.location, setting.scale, pool)
+            if isinstance(setting.X, Blocked):
+                yield BlockedSamples(setting.X, setting.location, setting.scale, pool)
+            else:
+                yield ArraySamples(setting.X, setting.weight, setting.location, setting.scale, pool)
         finally:
             if pool:
                 pool.shutdown(cancel_futures=True)
@@ -195,8 +237,9 @@ def move_note(model: PolynomialModel, theta: np.ndarray) -> tuple[str, float]:
 
 def stray_note(setting: Setting, model: PolynomialModel) -> str:
     """Where a model has its mass, in words, if that is far from the data; empty if it is not."""
-    rows = np.unique(np.linspace(0, setting.X.shape[0] - 1, _LOOKED_AT).astype(int))
-    X = to_host(namespace(setting.X).take(setting.X, on_device(rows, setting.X), axis=0)).astype(np.float64)
+    all_rows = setting.X.kept if isinstance(setting.X, Blocked) else setting.X
+    rows = np.unique(np.linspace(0, all_rows.shape[0] - 1, _LOOKED_AT).astype(int))
+    X = to_host(namespace(all_rows).take(all_rows, on_device(rows, all_rows), axis=0)).astype(np.float64)
     lower, y = stray(model.basis, model.theta, ((X - model.location) / model.scale).T)
     if lower <= _STRAY * (len(y) + 10):
         return ""
@@ -256,14 +299,14 @@ def _stages(
     A subsample is solved to a fraction of its own statistical error; then all samples in single precision,
     to what that can tell; then all in double precision, which is the answer.
     """
-    sizes = [samples.n_rows // part for part in _RUNGS]
+    sizes = sorted({min(samples.n_rows // part, samples.at_hand) for part in _RUNGS})
     sizes = [size for size in sizes if size >= _ROWS_PER_PARAMETER * n_parameters]
     parts = [samples.subsample(size, rng) for size in sizes]
     rounding = _SINGLE if single else _DOUBLE
     stages = [
         (part.in_single() if single else part, 0.3 * np.sqrt(n_parameters / part.n_rows), rounding) for part in parts
     ]
-    if stages and single:
+    if stages and single and samples.in_memory:  # elsewhere its rounding would depend on how rows are cut into blocks
         stages.append((samples.in_single(), 1e-4, _SINGLE))
     return [*stages, (samples, tol, _DOUBLE)]
 

@@ -159,9 +159,7 @@ def node_blocks(
         return np.concatenate([np.einsum("kb,kb->k", P[rows[at]], P[columns[at]]) for at in some])
 
     total = objective.over_slopes(nodes, thetas, values, local, fold, max(_BLOCK // (width + int(ends[-1])), 16))
-    weight = objective.samples.weight
-    size = objective.samples.n_rows if weight is None else float(to_host(weight).sum())
-    known = np.where(held[rows] | held[columns], np.nan, total / size / n)
+    known = np.where(held[rows] | held[columns], np.nan, total / objective.samples.total / n)
     lower = csr_array((known, (rows, columns)), shape=(width, width))
     return csr_array(lower + tril(lower, -1).T)
 

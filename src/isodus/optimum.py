@@ -182,13 +182,13 @@ def _pays(found: Optimum, unit: np.ndarray, task: Task) -> bool:
         return False
     if gain > _CLEAR * price and here.ess > _FEW * len(basis):
         return True
-    folds = np.random.default_rng(0).permutation(samples.n_rows) % _FOLDS
-    return sum(_held_out_gain(basis, unit, samples, folds == k, task) for k in range(_FOLDS)) > 0
+    return sum(_held_out_gain(basis, unit, train, rest, task) for train, rest in samples.folds(_FOLDS)) > 0
 
 
-def _held_out_gain(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, out: np.ndarray, task: Task) -> float:
+def _held_out_gain(
+    basis: MonomialBasis, unit: np.ndarray, train: ArraySamples, rest: ArraySamples, task: Task
+) -> float:
     """By how much the terms above degree 2 lower the loss of samples that they were not fitted to, summed."""
-    train, rest = samples.take(np.flatnonzero(~out)), samples.take(np.flatnonzero(out))
     theta = over(basis, unit, train, task._replace(steps=40, max_iter=40)).problem.theta
     unseen = Joint(basis, task.loss, rest)
     with_them, without = unseen(theta, hessian=False), unseen(gaussian(basis, train)[0], hessian=False)

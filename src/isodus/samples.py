@@ -6,9 +6,9 @@ is its own affair. Blocks are handed out in standardised variables, a variable a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -25,6 +25,7 @@ __all__ = [
     "floating_rows",
     "generator",
     "matching_rows",
+    "no_variation",
     "part_of",
     "standardisation",
 ]
@@ -42,6 +43,8 @@ class ArraySamples:
     of a computation that a later one in double precision makes good.
     """
 
+    in_memory = True
+
     def __init__(
         self,
         X: Array,
@@ -55,9 +58,15 @@ class ArraySamples:
         self.X, self.weight, self.single = X, weight, single
         self.location, self.scale = location, scale
         self.n_rows, self.n_variables = X.shape
+        self.at_hand = self.n_rows  # how many a subsample has at most that costs no pass over all
         self._pool = pool
         self._shift = on_device(location[:, None], X) if np.any(location) else None
         self._factor = on_device(1.0 / scale[:, None], X) if np.any(scale != 1) else None
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of the counts."""
+        return float(self.n_rows) if self.weight is None else float(to_host(self.weight).sum())
 
     def block(self, start: int, stop: int) -> tuple[Array, Array | None]:
         """Rows start … stop − 1 as standardised variables, shape (p, stop − start), and their counts."""
@@ -119,6 +128,16 @@ class ArraySamples:
         part = xp.take(self.X, at, axis=0)
         return ArraySamples(part, weight, self.location, self.scale, self._pool, single=self.single)
 
+    def folds(self, many: int) -> Iterator[tuple[ArraySamples, ArraySamples]]:
+        """Samples without and with each of so many parts in turn, chosen at random and always the same."""
+        part = np.random.default_rng(0).permutation(self.n_rows) % many
+        for fold in range(many):
+            yield self.take(np.flatnonzero(part != fold)), self.take(np.flatnonzero(part == fold))
+
+    def drawn(self, n_rows: int, rng: np.random.Generator) -> ArraySamples:
+        """So many different rows at random, in their order."""
+        return self.take(np.sort(rng.choice(self.n_rows, n_rows, replace=False)))
+
     def steadied(self, rng: np.random.Generator) -> ArraySamples:
         """With rows that lie farther out, which count as two samples all together.
 
@@ -162,8 +181,12 @@ def check_variation(X: Array, names: Sequence[str]) -> None:
     # a glance at a few rows clears nearly every data set without a pass over all of them
     constant = constant_in(X[: min(X.shape[0], 1000), :])
     if len(constant) and len(constant := constant_in(X)):
-        listed = ", ".join(names[i] for i in constant[:8])
-        raise ValueError(f"columns without variation: {listed}. They have no density; drop them")
+        raise no_variation([names[i] for i in constant])
+
+
+def no_variation(names: Sequence[str]) -> ValueError:
+    """What is wrong with columns that are constant."""
+    return ValueError(f"columns without variation: {', '.join(names[:8])}. They have no density; drop them")
 
 
 def standardisation(

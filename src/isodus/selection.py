@@ -82,7 +82,7 @@ class Task(NamedTuple):
 def likelihood_nodes(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
     """Pseudo-likelihood, which at degree 2 the second moments tell; at higher ones tilted, where memory allows."""
     need = 8 * samples.n_rows * (basis.degree + 2) * basis.n_variables  # bytes of what is kept for all samples
-    if basis.degree == 2 or need > 0.2 * available_memory():
+    if basis.degree == 2 or need > 0.2 * available_memory() or not samples.in_memory:
         return _exact(basis, samples)
     return TiltedNodes(basis, samples)
 
@@ -295,12 +295,12 @@ class _Ebic:
 
 class _HeldOut:
     def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, folds: int, progress: Progress) -> None:
-        rows = np.random.default_rng(0).permutation(samples.n_rows) % folds
         self.scores = np.empty((folds, len(l1)))
+        parts = samples.folds(folds)
         for fold in range(folds):
             what, k = f"penalties, fold {fold + 1} of {folds}", -1
             try:
-                train, rest = samples.take(np.flatnonzero(rows != fold)), samples.take(np.flatnonzero(rows == fold))
+                train, rest = next(parts)
                 refits, unseen = _Refits(task, train), _exact(task.basis, rest)
                 for k, (_, theta) in enumerate(trace(task, task.start(train), l1, progress, what)):
                     value, _ = unseen.full(refits(theta).theta)
@@ -336,7 +336,7 @@ class _Stable:
         for k in range(_SUBSAMPLES):
             what, chosen = f"penalties, subsample {k + 1} of {_SUBSAMPLES}", []
             try:
-                part = task.start(samples.take(np.sort(rng.choice(size, some, replace=False))))
+                part = task.start(samples.drawn(some, rng))
                 for _, theta in trace(task, part, l1, progress, what):
                     chosen.append(theta[task.penalised] != 0)
             except KeyboardInterrupt:
@@ -359,12 +359,10 @@ class _Stable:
     def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
         values = self.values[: len(found)]
         chosen = int(np.flatnonzero(values <= _UNSTABLE)[-1]) if (values <= _UNSTABLE).any() else 0
-        return (
-            values,
-            np.full(len(values), np.nan),
-            chosen,
-            f"the weakest penalty with an instability below {_UNSTABLE}",
-        )
+        why = f"the weakest penalty with an instability below {_UNSTABLE}"
+        if chosen + 1 < len(values):
+            why += f"; at the next it is {values[chosen + 1]:.2g}"
+        return values, np.full(len(values), np.nan), chosen, why
 
 
 def _in_places(nodes: Nodes, by_term: np.ndarray, otherwise: Any) -> np.ndarray:

@@ -47,11 +47,12 @@ _WORDS = {
 }
 
 
-def check_suitability(X: Array, weight: Array | None, names: Sequence[str]) -> None:
+def check_suitability(X: Array, weight: Array | None, names: Sequence[str], numbers: np.ndarray | None = None) -> None:
     """Warn of what no polynomial energy can hold, once for each kind: which variables, how bad, what to do.
 
     X: (n, p); weight: repetition counts (n,), or None for one each. Large samples are judged by part of them:
-    tails by at most 100,000 rows, repeated values by at most 8,192, spread evenly.
+    tails by at most 100,000 rows, repeated values by at most 8,192, spread evenly. numbers: of the rows, if X has
+    some of all.
     """
     n, p = X.shape
     rows = _spread(n, min(_ROWS, max(_VALUES // p, _SORTED)))
@@ -60,10 +61,11 @@ def check_suitability(X: Array, weight: Array | None, names: Sequence[str]) -> N
     if count is not None and not np.all(count > 0):
         rows, part, count = rows[count > 0], part[count > 0], count[count > 0]
     some = _spread(len(rows), _SORTED)
+    called = rows if numbers is None else numbers[rows]
     found: dict[str, list[tuple[float, str]]] = {kind: [] for kind in _WORDS}
     for i in range(len(names)) if count is not None else _suspects(part, some):
         name = names[i]
-        for kind, severity, words in _complaints(np.ascontiguousarray(part[:, i], np.float64), count, rows, some):
+        for kind, severity, words in _complaints(np.ascontiguousarray(part[:, i], np.float64), count, called, some):
             found[kind].append((severity, f"{name} ({words})"))
     for kind, (what, remedy) in _WORDS.items():
         if found[kind]:

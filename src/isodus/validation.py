@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
@@ -14,10 +15,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from .arrays import Array, namespace, to_host, writable
+from .blocks import Blocked, Reweighted, Source
 from .checks import warn
+from .cluster import DaskSource, is_dask
 from .dependence import Dependence, group_codes
+from .streams import SampleStream
 
 __all__ = [
+    "check_blocked",
+    "check_counts",
     "check_dependence",
     "check_samples",
     "check_weight",
@@ -25,8 +31,45 @@ __all__ = [
     "per_variable",
     "positive_integer",
     "positive_number",
+    "source_of",
     "true_or_false",
 ]
+
+
+def source_of(X: Any, weight: Any = None) -> Source | None:
+    """Samples of a stream or a cluster as a source of blocks; None for all others."""
+    if is_dask(X):
+        return DaskSource(X, weight)
+    if isinstance(X, SampleStream):
+        return X.weighted_by(weight)
+    return X if isinstance(X, DaskSource | Reweighted) else None
+
+
+def check_blocked(estimator: Any, X: Any, weight: Any, reset: bool = True) -> Blocked | None:
+    """Samples of a stream or a cluster, looked at; None for all others."""
+    source = source_of(X, weight)
+    if source is None:
+        return None
+    names, p = source.columns, len(source.columns)
+    if reset:
+        vars(estimator).pop("feature_names_in_", None)
+        estimator.n_features_in_ = p
+        if source.named:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif p != estimator.n_features_in_ or (
+        source.named and names != list(getattr(estimator, "feature_names_in_", names))
+    ):
+        raise ValueError(
+            f"the samples have columns {', '.join(names[:12])}; the model was fitted to "
+            f"{', '.join(map(str, getattr(estimator, 'feature_names_in_', [estimator.n_features_in_])))}"
+        )
+    device = getattr(estimator, "device", None)
+    if device is not None and not source.here:
+        raise ValueError(
+            "device is for samples of this process: the blocks of a Dask collection are computed on where they are"
+        )
+    move = None if device is None else partial(_moved, device=device)
+    return Blocked(source, getattr(estimator, "weights", "counts") == "importance", move)
 
 
 def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple[Array, list[str]]:
@@ -156,14 +199,20 @@ def check_weight(weight: Any, X: Array, importance: bool = False) -> tuple[Array
     if importance:
         host = host * (total / float(np.square(host).sum()))
         total = float(host.sum())
-    elif total < 0.5 * np.count_nonzero(host):
-        warn(
-            f"sample_weight sums to {total:.4g} for {n} rows. Weights count repetitions, so this says that there are "
-            f'only {total:.4g} samples; if they are relative weights, say weights="importance"',
-        )
+    else:
+        check_counts(total, int(np.count_nonzero(host)))
     if isinstance(X, np.ndarray):
         return host, total
     return namespace(X).asarray(host, dtype=X.dtype, device=array_api_compat.device(X)), total
+
+
+def check_counts(total: float, rows: int) -> None:
+    """A warning where weights are not what counts are like."""
+    if total < 0.5 * rows:
+        warn(
+            f"sample_weight sums to {total:.4g} for {rows} rows. Weights count repetitions, so this says that there "
+            f'are only {total:.4g} samples; if they are relative weights, say weights="importance"',
+        )
 
 
 def check_dependence(lags: Any, weights: Any, groups: Any, n: int) -> Dependence:

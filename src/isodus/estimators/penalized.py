@@ -239,6 +239,11 @@ class PenalizedEstimator(PolynomialEstimator):
         if samples.n_rows < 4:
             raise ValueError(f"{samples.n_rows} samples cannot be split: one half chooses terms, the other fits them")
         n, rng, how = samples.n_rows, generator(getattr(self, "random_state", None)), setting.how
+        if not samples.in_memory:
+            if how.lags is not None:
+                raise ValueError('debias="split" cuts a series in the middle, which must be in memory for it')
+            one, other = next(samples.folds(2))
+            return (one, setting._replace(n=one.total)), (other, setting._replace(n=other.total))
         first = np.arange(n) < n // 2 if how.lags is not None else rng.permutation(n) < n // 2
         if how.groups is not None:
             names, codes = np.unique(how.groups, return_inverse=True)

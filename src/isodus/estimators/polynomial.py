@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import consensus as _consensus
 from ..arrays import Array, namespace, one_blas_thread, to_host
 from ..basis import MonomialBasis
+from ..blocks import Block
 from ..checks import warn
 from ..dependence import INDEPENDENT, Dependence
 from ..energy import local_parameters
@@ -37,7 +39,7 @@ from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
 from ..significance import Covariance
 from ..solvers.newton import Problem
-from ..validation import check_samples, check_weight
+from ..validation import check_blocked, check_samples, check_weight
 
 __all__ = ["PolynomialEstimator", "embedded"]
 
@@ -208,19 +210,27 @@ class PolynomialEstimator(BaseEstimator):
         X, names = check_samples(self, X, reset=False)
         xp = namespace(X)
         values = self.model_.conditional_log_density(X)
-        missing = np.flatnonzero(to_host(xp.any(xp.isinf(values), axis=0)))
+        self._warn_of_missing(np.flatnonzero(to_host(xp.any(xp.isinf(values), axis=0))), names)
+        return xp.mean(values, axis=1)
+
+    def score(self, X: Array, y: None = None, sample_weight: Array | None = None) -> float:
+        """Mean of `score_samples`; higher is better. X may also be a stream (`open_samples`) or a Dask collection."""
+        check_is_fitted(self, "model_")
+        blocked = check_blocked(self, X, sample_weight, reset=False)
+        if blocked is not None:
+            total, count, missing = blocked.source.reduce(partial(_scored, self.model_))
+            self._warn_of_missing(np.flatnonzero(missing), blocked.columns)
+            return float(total / count)
+        values = to_host(self.score_samples(X))
+        weight, _ = check_weight(sample_weight, values[:, None], self.weights == "importance")
+        return float(np.average(values, weights=weight))
+
+    def _warn_of_missing(self, missing: np.ndarray, names: Sequence[str]) -> None:
         if len(missing):
             warn(
                 f"the model has no conditional density for {', '.join(names[i] for i in missing)} at some of the "
                 "samples, which score −inf: lower the degree, or raise nu",
             )
-        return xp.mean(values, axis=1)
-
-    def score(self, X: Array, y: None = None, sample_weight: Array | None = None) -> float:
-        """Mean of `score_samples`; higher is better."""
-        values = to_host(self.score_samples(X))
-        weight, _ = check_weight(sample_weight, values[:, None], self.weights == "importance")
-        return float(np.average(values, weights=weight))
 
     def influence(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
         """How each of the samples that were fitted moves the estimate, (n, n_terms), in standardised variables.
@@ -290,6 +300,13 @@ class PolynomialEstimator(BaseEstimator):
             for name, value in self.get_params(deep=False).items()
             if name not in left_out
         }
+
+
+def _scored(model: PolynomialModel, block: Block) -> np.ndarray:
+    """Of a block: the sum of its scores and of its weights, and for which variables a density is missing."""
+    values = model.conditional_log_density(block.X)
+    weight = np.ones(len(values)) if block.weight is None else block.weight
+    return np.array([weight @ values.mean(axis=1), weight.sum(), np.isinf(values).any(axis=0)], dtype=object)
 
 
 def embedded(

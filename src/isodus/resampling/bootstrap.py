@@ -31,12 +31,14 @@ from scipy.special import ndtri
 from sklearn.base import clone
 
 from ..basis import MonomialBasis
+from ..blocks import Reweighted, Source
 from ..checks import count, is_index, warn
 from ..dependence import group_codes
 from ..energy import raw_matrix, raw_units
 from ..inference import MOST_PARAMETERS
 from ..model import PolynomialModel, Units
 from ..significance import Covariance, check_level
+from ..validation import source_of
 from .trials import Generator, counts, positions, repeat
 
 __all__ = ["Bootstrap", "bootstrap"]
@@ -143,7 +145,9 @@ def bootstrap(
     estimator : ISODUS, PseudoLikelihood or ScoreMatching
         What is fitted, with all its options: with ``l1="auto"`` every draw chooses its penalty and its terms.
     X, sample_weight : arrays of shape (n_samples, n_features) and (n_samples,)
-        As in `fit`: weights are repetition counts, or what the estimator's option `weights` says.
+        As in `fit`: weights are repetition counts, or what the estimator's option `weights` says. X may be a stream
+        (`open_samples`) or a Dask collection: a row is then drawn a Poisson number of times, whatever the others are,
+        which is the same where n is large, and fits are spread over the cluster.
     n_draws : int
         200 tell standard errors to 5 %; percentiles at 95 % want 1,000.
     kind : {"nonparametric", "multiplier"}
@@ -167,6 +171,8 @@ def bootstrap(
     """
     if count(n_draws, "n_draws") < 2:
         raise ValueError("n_draws must be 2 or more, as one draw does not scatter; 200 tell standard errors to 5 %")
+    if (source := source_of(X, sample_weight)) is not None:
+        return _of_blocks(estimator, source, n_draws, kind, groups, block_length, n_jobs, rng, progress)
     labels: Any = _labels(kind, len(X), groups, block_length)
     given = dict(sample_weight=sample_weight) | ({} if groups is None else dict(groups=groups))
     reference = clone(estimator).fit(X, **given).model_
@@ -178,6 +184,34 @@ def bootstrap(
     what = what if block_length is None else f"blocks of {block_length:,} rows"
     how = "with replacement" if kind == "nonparametric" else "by exponential weights"
     return Bootstrap(*_side_by_side(reference, found, f"{what} {how}"), *outcome)
+
+
+def _of_blocks(
+    estimator: Any,
+    source: Source,
+    n_draws: int,
+    kind: Any,
+    groups: Any,
+    block_length: int | None,
+    n_jobs: int | None,
+    rng: Any,
+    progress: bool | None,
+) -> Bootstrap:
+    """Of samples that are not in memory; where they are on a cluster, that is where fits are spread over."""
+    _labels(kind, 2, None, None)
+    if groups is not None or block_length is not None:
+        raise ValueError("groups and block_length are for samples in memory")
+    reference = clone(estimator).fit(source).model_
+    task = partial(_drawn_of_blocks, estimator, source, kind, getattr(estimator, "weights", "counts") == "importance")
+    found, *outcome = repeat(task, n_draws, rng, n_jobs if source.here else 1, progress, "draws")
+    how = "rows by Poisson counts" if kind == "nonparametric" else "rows by exponential weights"
+    return Bootstrap(*_side_by_side(reference, found, how), *outcome)
+
+
+def _drawn_of_blocks(estimator: Any, source: Source, kind: str, ratios: bool, rng: Generator) -> _Draw:
+    drawn = Reweighted(source, kind, int(rng.integers(2**63)), ratios)
+    model = clone(estimator).fit(drawn).model_
+    return model.basis.factors, model.estimate, model.location, model.scale
 
 
 def _weights(kind: str, weight: np.ndarray, groups: Any, length: int | None, rng: Generator) -> np.ndarray:
