@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,23 +11,66 @@ import pandas as pd
 
 from .. import PolynomialModel
 from . import figures
-from .methods import LIKELIHOOD, OURS, PAPERS, SCORE, estimators, learn, mean_error, paper_isodus
+from .methods import LIKELIHOOD, OURS, PAPERS, SCORE, estimators, learn, mean_error, paper_isodus, samples
 from .statistics import Ratio, alike, below, log_slope, means, paired_ratio, slope_of_ratio
-from .study import Claim
+from .study import Claim, Settings, Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["SIMILAR", "accuracy", "draw_errors", "errors", "giving_away", "objectives", "slopes", "tasks"]
+__all__ = ["HALF_DECADES", "SIMILAR", "ErrorStudy", "accuracy", "draw_errors", "giving_away", "slopes"]
 
 GAP = "plain less log"  # largest difference of a parameter between the two objectives, in the column of errors
 METHODS = (PAPERS, LIKELIHOOD, SCORE, OURS)
 SIMILAR = 1.5  # as large an error counts as similar
+HALF_DECADES = [1000, 3162, 10_000, 31_623, 100_000, 316_228, 1_000_000]
 
 
-def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every set of samples of every size."""
-    return [{"n": n, "set": k} for n in settings["n"] for k in range(settings["sets"])]
+@dataclass(frozen=True)
+class ErrorStudy:
+    """A study of nothing but errors: its module takes all but its name, its words and its sizes from here.
+
+    terms: those that are learned. start: the n from which 1/√n may be expected, about 1,000 samples a parameter of a
+    variable. seconds: of a set of samples, about, whatever its size, and more a sample. title: of the figure.
+    compared: whether the paper has pseudo-likelihood beside its own.
+    """
+
+    truth: Callable[[], PolynomialModel]
+    terms: Mapping[str, Any]
+    start: int
+    seconds: tuple[float, float]
+    title: str
+    compared: bool = True
+
+    def tasks(self, settings: Settings) -> list[dict[str, Any]]:
+        """Every set of samples of every size."""
+        return [{"n": n, "set": k} for n in settings["n"] for k in range(settings["sets"])]
+
+    def cost(self, task: Task) -> float:
+        """Seconds, about."""
+        return self.seconds[0] + self.seconds[1] * float(task["n"])
+
+    def repetition(self, settings: Settings, task: Task) -> list[dict[str, Any]]:
+        """One set of samples, all methods."""
+        truth = self.truth()
+        return errors(truth, samples(truth, task["n"], settings["seed"], task["set"]), self.terms)
+
+    def claims(self, table: pd.DataFrame, settings: Settings) -> list[Claim]:
+        """Slopes; accuracy against pseudo-likelihood where the paper has it; and the two objectives."""
+        beside = [accuracy(table, settings["n"][-1])] if self.compared else []
+        return [*slopes(table, self.start), *beside, objectives(table)]
+
+    def remarks(self, table: pd.DataFrame, settings: Settings) -> list[str]:
+        """What the choice of ν and δ costs."""
+        return giving_away(table, settings["n"][-1])
+
+    def draw(self, table: pd.DataFrame, settings: Settings) -> Figure:
+        """Errors against n."""
+        figure, (ax,) = figures.new()
+        draw_errors(ax, table, self.start)
+        ax.set_title(f"{self.title}, {settings['sets']} sets a point", fontsize=10)
+        return figure
 
 
 def errors(truth: PolynomialModel, X: np.ndarray, terms: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -25,11 +25,11 @@ STATED = (
     "of samples a point)."
 )
 TIMED = True
-_N = [1000, 3162, 10_000, 31_623, 100_000]
+_N = scaling.HALF_DECADES
 SIZES: dict[str, dict[str, Any]] = {
-    "quick": dict(seed=9, sets=8, n=_N, adaptive_n=[1000], adaptive_sets=1),
-    "standard": dict(seed=9, sets=45, n=[*_N, 316_228, 1_000_000], adaptive_n=_N[:2], adaptive_sets=3),
-    "full": dict(seed=9, sets=45, n=[*_N, 316_228, 1_000_000], adaptive_n=_N, adaptive_sets=3),
+    "quick": dict(seed=9, sets=8, n=_N[:5], adaptive_n=[1000], adaptive_sets=1),
+    "standard": dict(seed=9, sets=45, n=_N, adaptive_n=_N[:2], adaptive_sets=3),
+    "full": dict(seed=9, sets=45, n=_N, adaptive_n=_N[:5], adaptive_sets=3),
 }
 _TERMS: dict[str, Any] = dict(degree=4, min_degree=2)
 _START = 10_000  # 1,000 samples a parameter of a variable, about
