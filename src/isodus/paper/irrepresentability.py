@@ -10,19 +10,8 @@ import pandas as pd
 from ..datasets import diamond_gaussian
 from . import figures
 from .methods import OURS, SCORE, Make, samples
-from .penalized import (
-    CODE,
-    LAMBDA_IS,
-    LAMBDA_PL,
-    LIKELIHOOD_CODE,
-    LIKELIHOOD_TEXT,
-    TEXT,
-    chosen,
-    couplings,
-    forms,
-    learned,
-    precision,
-)
+from .penalized import FORMS, LOG, OF_TEXT, chosen, couplings, learned, papers, precision
+from .scaling import HALF_DECADES
 from .statistics import Ratio, above, alike, log_slope, means, share, slope_of_ratio
 from .study import Claim, Settings, Task
 
@@ -37,25 +26,19 @@ STATED = (
     "coupling."
 )
 TIMED = False
-_N = [1000, 3162, 10_000, 31_623, 100_000, 316_228, 1_000_000]
 SIZES: dict[str, dict[str, Any]] = {
-    "quick": dict(seed=5, sets=8, n=_N[:5], rho=0.55, control=0.3),
-    "standard": dict(seed=5, sets=25, n=_N, rho=0.55, control=0.3),
-    "full": dict(seed=5, sets=45, n=_N, rho=0.55, control=0.3),
+    "quick": dict(seed=5, sets=8, n=HALF_DECADES[:5], rho=0.55, control=0.3),
+    "standard": dict(seed=5, sets=25, n=HALF_DECADES, rho=0.55, control=0.3),
+    "full": dict(seed=5, sets=45, n=HALF_DECADES, rho=0.55, control=0.3),
 }
 _START = 3162  # 1,000 samples a parameter of a variable, about
-_FORMS = (TEXT, CODE, LIKELIHOOD_TEXT, LIKELIHOOD_CODE)
-
-
-def penalty(form: str) -> float:
-    """The paper's λ."""
-    return LAMBDA_IS if form in (TEXT, CODE) else LAMBDA_PL
+_FORMS = tuple(form for form in FORMS if form != LOG)
 
 
 def ways() -> dict[str, Make]:
     """λ and 2λ, of the text's forms and the code's; and those that choose by themselves."""
-    fixed = {f"{form}, λ": forms(penalty(form))[form] for form in _FORMS}
-    return fixed | {f"{form}, 2λ": forms(2 * penalty(form))[form] for form in _FORMS} | chosen()
+    fixed = {f"{form}, λ": papers(form) for form in _FORMS}
+    return fixed | {f"{form}, 2λ": papers(form, 2.0) for form in _FORMS} | chosen()
 
 
 def tasks(settings: Settings) -> list[dict[str, Any]]:
@@ -115,15 +98,15 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
         claim = f"{method}: consistent, the largest error falls (here: a slope below −0.3 from n = {_START:,} on)"
         told = None if not np.isfinite(line.low) else True if line.high < -0.3 else False if line.low > -0.3 else None
         said = f"slope {line}; in the last decade {last.slope:.3f} ± {last.stderr:.3f}"
-        papers = method.startswith((TEXT, LIKELIHOOD_TEXT))
-        out.append(Claim(claim, said, line.slope, line.stderr, told, papers))
+        of_paper = method.startswith(OF_TEXT)
+        out.append(Claim(claim, said, line.slope, line.stderr, told, of_paper))
     at_last = means(main[main["n"] == n], "error", "method")["mean"]
     for form in _FORMS:
         gap = slope_of_ratio(late, "error", "n", f"{form}, 2λ", f"{form}, λ")
         factor = at_last[f"{form}, 2λ"] / at_last[f"{form}, λ"]
         said = f"slopes differ by {gap}; errors by a factor {factor:.2f} at n = {n:,}"
         claim = f"{form}: the same rate with 2λ (here: slopes within 0.05 of one another)"
-        out.append(Claim(claim, said, gap.slope, gap.stderr, alike(gap, 0.05), form in (TEXT, LIKELIHOOD_TEXT)))
+        out.append(Claim(claim, said, gap.slope, gap.stderr, alike(gap, 0.05), form in OF_TEXT))
     for form in _FORMS:
         part, other = (t[(t["method"] == f"{form}, λ") & (t["n"] == n)] for t in (main, control))
         found, low, high = share(part["thresholded"])
@@ -134,7 +117,7 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
                 f"found in {found.value:.0%} of {len(part)} sets (95 %: {low:.0%} to {high:.0%})",
                 *found,
                 True if low > 0.8 else False if high < 0.8 else None,
-                form in (TEXT, LIKELIHOOD_TEXT),
+                form in OF_TEXT,
             )
         )
         wrong, beside = share(part["false_pair"])[0], share(other["false_pair"])[0]
@@ -147,7 +130,7 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
                 f"{beside.value:.0%} ± {beside.stderr:.0%}",
                 *gap_,
                 above(gap_, 0.0),
-                form in (TEXT, LIKELIHOOD_TEXT),
+                form in OF_TEXT,
             )
         )
     return out

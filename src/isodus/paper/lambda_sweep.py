@@ -10,20 +10,7 @@ import pandas as pd
 from ..datasets import regular_gaussian
 from . import figures
 from .methods import OURS, SCORE, samples
-from .penalized import (
-    CODE,
-    LAMBDA_IS,
-    LAMBDA_PL,
-    LIKELIHOOD_CODE,
-    LIKELIHOOD_TEXT,
-    LOG,
-    TEXT,
-    chosen,
-    couplings,
-    forms,
-    learned,
-    precision,
-)
+from .penalized import CODE, FORMS, LAMBDA_IS, LAMBDA_PL, OF_TEXT, chosen, couplings, forms, learned, precision, stated
 from .statistics import Ratio, below, means, paired_ratio
 from .study import Claim, Settings, Task
 
@@ -50,7 +37,6 @@ SIZES: dict[str, dict[str, Any]] = {
     "standard": dict(seed=3, sets=6, cases=_CASES, penalty=_grid(20)),
     "full": dict(seed=3, sets=45, cases=_CASES, penalty=_grid(40)),
 }
-_FORMS = (TEXT, CODE, LOG, LIKELIHOOD_TEXT, LIKELIHOOD_CODE)
 _NEAR, _FLAT = 1.05, 1.25  # times the least error
 
 
@@ -60,7 +46,7 @@ def tasks(settings: Settings) -> list[dict[str, Any]]:
         {"p": p, "n": n, "set": k, "form": form}
         for p, n in settings["cases"]
         for k in range(settings["sets"])
-        for form in (*_FORMS, "chosen")
+        for form in (*FORMS, "chosen")
     ]
 
 
@@ -125,21 +111,20 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
     """Whether the stated λ are optimal, for the text's form and the code's, and flatness beyond."""
     out = []
     for p, n in settings["cases"]:
-        for method in _FORMS:
-            stated = LAMBDA_PL if method in (LIKELIHOOD_TEXT, LIKELIHOOD_CODE) else LAMBDA_IS
-            errors = sweep(table, p, n, method)
-            at, papers = excess(errors, stated), p == 50 and method in (TEXT, LIKELIHOOD_TEXT)
+        for method in FORMS:
+            errors, papers = sweep(table, p, n, method), stated(method)
+            at, of_paper = excess(errors, papers), p == 50 and method in OF_TEXT
             case = f"p = {p}, n = {n:,}, {method}"
             out.append(
                 Claim(
-                    f"{case}: λ = {stated} is optimal (here: at most {_NEAR} times the error of the best λ)",
+                    f"{case}: λ = {papers} is optimal (here: at most {_NEAR} times the error of the best λ)",
                     f"{at} times that of the best, which is λ = {optimum(errors)}",
                     *at,
                     below(at, _NEAR),
-                    papers,
+                    of_paper,
                 )
             )
-            beyond = [penalty for penalty in errors.index if stated <= penalty <= 4 * stated]
+            beyond = [penalty for penalty in errors.index if papers <= penalty <= 4 * papers]
             ratio = max((excess(errors, penalty) for penalty in beyond), key=lambda r: r.value)
             out.append(
                 Claim(
@@ -147,7 +132,7 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
                     f"up to {ratio} times that of the best; {_emptied(table, p, n, method)}",
                     *ratio,
                     below(ratio, _FLAT),
-                    papers,
+                    of_paper,
                 )
             )
     return out
@@ -177,7 +162,7 @@ def draw(table: pd.DataFrame, settings: Settings) -> Figure:
     figure, axes = figures.new(len(cases), 5.2 if len(cases) > 1 else 6.4)
     for ax, (p, n) in zip(axes, cases, strict=True):
         part = table[(table["p"] == p) & (table["n"] == n)]
-        for k, method in enumerate(_FORMS):
+        for k, method in enumerate(FORMS):
             points = means(part[part["method"] == method], "error", "penalty")
             figures.curve(ax, points, method, method, k)
         for method in (OURS, SCORE):

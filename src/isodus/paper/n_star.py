@@ -14,8 +14,6 @@ from . import figures
 from .methods import OURS, SCORE, Make
 from .penalized import (
     CODE,
-    LAMBDA_IS,
-    LAMBDA_PL,
     LIKELIHOOD_CODE,
     LIKELIHOOD_TEXT,
     LOG,
@@ -24,6 +22,7 @@ from .penalized import (
     couplings,
     forms,
     learned,
+    papers,
     precision,
 )
 from .statistics import Ratio, above, below, log_slope, means, paired_ratio, straight
@@ -64,13 +63,13 @@ def _score_matching() -> ScoreMatching:
 def ways() -> dict[str, Way]:
     """As the text has it, as the code does, and what the paper could not show."""
     return {
-        _TEXT: Way(forms(LAMBDA_IS)[TEXT], False),
-        "ISODUS, diagonal free: λ = 0.35, |θ|": Way(forms(LAMBDA_IS)[CODE], False),
-        "ISODUS, diagonal free: λ = 0.35, coupling": Way(forms(LAMBDA_IS)[CODE], True),
-        "ISODUS, log objective: λ = 0.35, coupling": Way(forms(LAMBDA_IS)[LOG], True),
+        _TEXT: Way(papers(TEXT), False),
+        "ISODUS, diagonal free: λ = 0.35, |θ|": Way(papers(CODE), False),
+        "ISODUS, diagonal free: λ = 0.35, coupling": Way(papers(CODE), True),
+        "ISODUS, log objective: λ = 0.35, coupling": Way(papers(LOG), True),
         _CODE: Way(forms(0.2)[CODE], True),
-        _LIKELIHOOD: Way(forms(LAMBDA_PL)[LIKELIHOOD_TEXT], False),
-        "pseudo-likelihood, diagonal free: λ = 2.3, coupling": Way(forms(LAMBDA_PL)[LIKELIHOOD_CODE], True),
+        _LIKELIHOOD: Way(papers(LIKELIHOOD_TEXT), False),
+        "pseudo-likelihood, diagonal free: λ = 2.3, coupling": Way(papers(LIKELIHOOD_CODE), True),
         OURS: Way(chosen()[OURS], True),
         SCORE: Way(_score_matching, True),
     }

@@ -11,17 +11,21 @@ from .methods import OURS, SCORE, Fit, Make, learn, paper_isodus
 
 __all__ = [
     "CODE",
+    "FORMS",
     "LAMBDA_IS",
     "LAMBDA_PL",
     "LIKELIHOOD_CODE",
     "LIKELIHOOD_TEXT",
     "LOG",
+    "OF_TEXT",
     "TEXT",
     "chosen",
     "couplings",
     "forms",
     "learned",
+    "papers",
     "precision",
+    "stated",
 ]
 
 TEXT = "ISODUS, paper, all penalised"  # the L1 term is over all of K_i, the diagonal too
@@ -29,6 +33,8 @@ CODE = "ISODUS, paper, diagonal free"
 LOG = "ISODUS, paper, log objective"
 LIKELIHOOD_TEXT = "pseudo-likelihood, all penalised"
 LIKELIHOOD_CODE = "pseudo-likelihood, diagonal free"
+FORMS = (TEXT, CODE, LOG, LIKELIHOOD_TEXT, LIKELIHOOD_CODE)
+OF_TEXT = (TEXT, LIKELIHOOD_TEXT)
 LAMBDA_IS, LAMBDA_PL = 0.35, 2.3
 
 _ALL: dict[str, Any] = dict(penalize_self=True, l1_weights=lambda term: 2.0 if term[0] == term[-1] else 1.0)
@@ -45,6 +51,16 @@ def forms(penalty: float) -> dict[str, Make]:
         LIKELIHOOD_TEXT: lambda: PseudoLikelihood(**_RAW, **_GEOMETRIC, l1=penalty, **_ALL),
         LIKELIHOOD_CODE: lambda: PseudoLikelihood(**_RAW, **_GEOMETRIC, l1=penalty),
     }
+
+
+def stated(form: str) -> float:
+    """The paper's λ."""
+    return LAMBDA_PL if form in (LIKELIHOOD_TEXT, LIKELIHOOD_CODE) else LAMBDA_IS
+
+
+def papers(form: str, times: float = 1.0) -> Make:
+    """A form with the paper's λ, or some times that."""
+    return forms(times * stated(form))[form]
 
 
 def chosen() -> dict[str, Make]:
