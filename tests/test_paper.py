@@ -26,6 +26,8 @@ from isodus.paper.statistics import (
     growth,
     line,
     log_slope,
+    median_at,
+    medians,
     paired_ratio,
     share,
     slope_of_ratio,
@@ -316,6 +318,18 @@ def test_run_times_are_judged_by_the_seconds(name):
     settings |= dict(adaptive_n=1000) if name == "time-4d" else {}
     for power, expected in ((1.0, "holds"), (1.5, "does not hold"), (0.7, "does not hold")):
         assert verdict(STUDIES[name], seconds(power), settings, "ISODUS, paper: run time linear") == expected
+    kinked = [row | dict(seconds=row["seconds"] * (1.5 if row["n"] == 100_000 else 1.0)) for row in seconds(1.0)]
+    told = verdict(STUDIES[name], kinked, settings, "ISODUS, paper: run time linear")
+    assert told == "cannot be told at this size"
+
+
+def test_what_the_paper_does_not_state_is_not_counted_as_its_own():
+    settings = dict(n=[1000, 10_000, 100_000, 1_000_000], sets=20, adaptive_n=[1000])
+    beside = [c for c in STUDIES["error-4d"].claims(pd.DataFrame(errors(-0.5)), settings) if c.of_paper]
+    assert [c.claim[:31] for c in beside] == ["ISODUS, paper: error ∝ 1/√n, fr"]
+    settings = dict(n=[1000, 10_000, 100_000, 1_000_000, 10_000_000], sets=9, adaptive_n=[1000])
+    own = [c.claim for c in STUDIES["time-1d"].claims(pd.DataFrame(seconds(1.0)), settings) if c.of_paper]
+    assert own == ["pseudo-likelihood with an adaptive integral a sample is slower than ISODUS (n = 1,000)"]
 
 
 def test_who_is_slower_is_judged_by_the_seconds():
@@ -386,6 +400,21 @@ def test_the_landscape_is_judged_by_the_errors():
         (steep, "accuracy similar to pseudo-likelihood", "does not hold"),
     ):
         assert verdict(nu_delta, table, {}, beginning) == expected, beginning
+
+
+def test_a_share_of_nu_is_one_of_its_range_however_many_were_run():
+    table = pd.DataFrame(landscape(lambda nu, delta: 50.0 if nu < 1 and delta < 0.1 else 1.0))
+    found = nu_delta.shares(table, 0.01, 3.0, "fixed")  # ν = 0.01 and 0.5, two of six, stand for 0.01 to 0.75
+    assert found == pytest.approx((0.74 / 9.99, 0.0, 5))
+
+
+def test_extremes_are_chosen_by_other_sets():
+    noise = pd.DataFrame(landscape(lambda nu, delta: 1.0))
+    noise["error"] = np.random.default_rng(1).normal(1.0, 0.2, len(noise))
+    largest, smallest = (lambda errors: errors.stack().idxmax()), (lambda errors: errors.stack().idxmin())
+    found = nu_delta.chosen_ratio(noise, largest, smallest)
+    assert abs(found.value - 1.0) < 3 * found.stderr  # the largest over the smallest of all sets is 1.4
+    assert np.isnan(nu_delta.chosen_ratio(noise[noise["set"] == 0], largest, smallest).value)
 
 
 def test_the_best_penalty_is_judged_by_the_errors():
@@ -466,6 +495,9 @@ def test_consistency_is_judged_by_the_largest_errors():
         row | (dict(error=row["error"] * row["n"] ** 0.2) if ", 2λ" in row["method"] else {}) for row in table(-0.5)
     ]
     assert verdict(irrepresentability, bent, settings, f"{TEXT}: the same rate with 2λ") == "does not hold"
+    late = [row | (dict(error=2 * row["error"]) if row["n"] == 10_000 else {}) for row in bent]
+    settled = [row if row["n"] == 10_000 else other for row, other in zip(late, table(-0.5), strict=True)]
+    assert verdict(irrepresentability, settled, settings, f"{TEXT}: the same rate with 2λ") == "holds"  # by the end
 
 
 # formulas
@@ -508,9 +540,36 @@ def test_a_line_shows_how_points_scatter_about_it():
     assert off.stderr == pytest.approx(near.stderr * off.excess**0.5)
 
 
+def test_an_interval_that_is_widened_has_the_freedom_of_the_line():
+    x = np.log([1.0, 10.0, 100.0, 1000.0, 10_000.0])
+    rng, inside = np.random.default_rng(0), 0
+    for _ in range(1000):  # points scatter ten times as much as their errors say
+        found = line(x, -0.5 * x + rng.normal(0, 0.1, 5), np.full(5, 0.01), 200)
+        inside += found.low <= -0.5 <= found.high
+    assert 935 <= inside <= 965
+    near = line(x, -0.5 * x, np.full(5, 0.01), 200)
+    assert (near.high - near.low) / near.stderr == pytest.approx(2 * 1.972, abs=0.01)  # t of 195
+
+
+def test_the_error_of_a_median():
+    rng = np.random.default_rng(0)
+    for count in (3, 5, 45):
+        rows = pd.DataFrame(rng.normal(5, 1, (4000, count))).T.melt(var_name="n", value_name="seconds")
+        found = medians(rows, "seconds", "n")
+        assert found["stderr"].mean() == pytest.approx(found["median"].std(), rel=0.15)
+        assert median_at(found, 7) == (found.loc[7, "median"], found.loc[7, "stderr"], count - 1)
+
+
+def test_numbers_in_words():
+    assert str(Ratio(28_114.0, 4987.0)) == "28,100 ± 5,000"
+    assert str(Ratio(-0.12345, 0.0456)) == "−0.123 ± 0.046"
+    assert str(Ratio(1.5, float("nan"))) == "1.5"
+    assert str(line(np.array([0.0, 1.0]), np.array([0.0, -1.0]), np.full(2, np.nan), 2)) == "−1.000"
+
+
 def test_a_share_and_its_exact_interval():
     found, low, high = share(pd.Series([True] * 25))
-    assert found == (1.0, 0.0)
+    assert found[:2] == (1.0, 0.0)
     assert (low, high) == pytest.approx((0.025 ** (1 / 25), 1.0))
 
 
@@ -523,16 +582,18 @@ def test_growth_beyond_a_fixed_cost():
 
 def test_a_ratio_of_pairs_and_limits():
     a, b = np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0])
-    assert paired_ratio(a, b) == (2.0, 0.0)
-    assert paired_ratio(np.append(a, np.nan), np.append(b, 1.0)) == (2.0, 0.0)
+    assert paired_ratio(a, b) == (2.0, 0.0, 2)
+    assert paired_ratio(np.append(a, np.nan), np.append(b, 1.0)) == (2.0, 0.0, 2)
     ratio = paired_ratio(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
-    assert ratio == pytest.approx((2.0, 1.0))
+    assert ratio == pytest.approx((2.0, 1.0, 1))
     assert below(Ratio(1.0, 0.1), 1.5) is True
     assert below(Ratio(2.0, 0.1), 1.5) is False
     assert below(Ratio(1.4, 0.1), 1.5) is None
     assert above(Ratio(2.0, 0.1), 1.5) is True
     assert above(Ratio(2.0, float("nan")), 1.5) is None
     assert above(Ratio(0.0, 0.0), 0.0) is None
+    assert below(Ratio(1.0, 0.05, 1), 1.5) is None  # of two values: 12.7 standard errors
+    assert below(Ratio(1.0, 0.03, 1), 1.5) is True
     assert straight(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0])) == pytest.approx((1.0, 2.0, 1.0))
 
 

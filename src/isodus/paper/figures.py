@@ -55,10 +55,18 @@ def new(panels: int = 1, width: float = 6.4, height: float = 4.4) -> tuple[Figur
 
 
 def curve(ax: Axes, points: pd.DataFrame, label: str, method: str, more: int = 0, **options: object) -> None:
-    """Points with error bars of a standard error; points: index x, columns stderr and mean or median."""
+    """Points with error bars of a standard error; points: index x, columns mean or median, and stderr.
+
+    Or, instead of that, error: of the logarithm.
+    """
     middle = points["mean"] if "mean" in points else points["median"]
+    if "error" in points:
+        factor = np.exp(points["error"])
+        bars = np.array([middle - middle / factor, middle * factor - middle])
+    else:
+        bars = points["stderr"].to_numpy()
     look = style(method, more) | {"markersize": 4.5, "linewidth": 1.3, "capsize": 2.0} | options
-    ax.errorbar(np.asarray(points.index, float), middle, yerr=points["stderr"], label=label, **look)  # type: ignore[arg-type]
+    ax.errorbar(np.asarray(points.index, float), middle, yerr=bars, label=label, **look)  # type: ignore[arg-type]
 
 
 def guide(ax: Axes, x: np.ndarray, at: float, power: float, label: str) -> None:

@@ -119,7 +119,7 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
                 Claim(
                     f"{case}: λ = {papers} is optimal (here: at most {_NEAR} times the error of the best λ)",
                     f"{at} times that of the best, which is λ = {optimum(errors)}",
-                    *at,
+                    *at[:2],
                     below(at, _NEAR),
                     of_paper,
                 )
@@ -130,7 +130,7 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
                 Claim(
                     f"{case}: flat beyond (here: up to 4 λ at most {_FLAT} times the error of the best)",
                     f"up to {ratio} times that of the best; {_emptied(table, p, n, method)}",
-                    *ratio,
+                    *ratio[:2],
                     below(ratio, _FLAT),
                     of_paper,
                 )

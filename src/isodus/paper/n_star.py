@@ -143,7 +143,11 @@ def advantage(table: pd.DataFrame, method: str) -> Ratio:
         return Ratio(float(gain(n)), float("nan"))
     rng = np.random.default_rng(0)
     drawn = [gain(n * (1 + relative / graphs**0.5 * rng.standard_normal(len(n)))) for _ in range(400)]
-    return Ratio(float(gain(n)), float(np.std(drawn)))
+    return Ratio(float(gain(n)), float(np.std(drawn)), float((points["count"] - 1).sum()))
+
+
+def _line(a: float, b: float) -> str:
+    return f"{a:.0f} {'−' if b < 0 else '+'} {abs(b):.0f} log p".replace("-", "−")
 
 
 def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
@@ -158,10 +162,10 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
         out.append(
             Claim(
                 f"{method}: n* grows as log p (here: n* = a + b log p fits better than a + b p)",
-                f"R² {logarithmic:.3f} against {linear:.3f}, difference {gain}; n* = {a:.0f} + {b:.0f} log p; as a "
+                f"R² {logarithmic:.3f} against {linear:.3f}, difference {gain}; n* = {_line(a, b)}; as a "
                 f"power, p to the {power.slope:.2f} ± {power.stderr:.2f}; at p = {settings['p'][-1]} "
                 f"{last['mean']:.0f} ± {last['stderr']:.0f}",
-                *gain,
+                *gain[:2],
                 above(gain, 0.0) if len(settings["p"]) >= 4 else None,
                 method in (_TEXT, _LIKELIHOOD),
             )
@@ -173,7 +177,7 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
         Claim(
             f"both estimators need similar numbers of samples (here: ISODUS at most 1.5 times as many, p = {p})",
             f"{ratio} times as many",
-            *ratio,
+            *ratio[:2],
             below(ratio, 1.5),
         )
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,10 @@ __all__ = [
     "line",
     "log_slope",
     "means",
+    "median_at",
     "medians",
     "paired_ratio",
+    "plain",
     "share",
     "slope_of_ratio",
     "straight",
@@ -30,13 +32,25 @@ __all__ = [
 
 
 class Ratio(NamedTuple):
-    """A figure and its standard error."""
+    """A figure, its standard error, and how many degrees of freedom that has."""
 
     value: float
     stderr: float
+    freedom: float = float("inf")
+
+    def times(self, factor: float) -> Ratio:
+        """Both."""
+        return self._replace(value=factor * self.value, stderr=factor * self.stderr)
 
     def __str__(self) -> str:
-        return f"{self.value:.3g} ± {self.stderr:.2g}"
+        value, stderr = (plain(v, digits) for v, digits in ((self.value, 3), (self.stderr, 2)))
+        return f"{value} ± {stderr}" if np.isfinite(self.stderr) else value
+
+
+def plain(value: float, digits: int) -> str:
+    """A number with so many digits, without powers of ten if it is large."""
+    text = f"{float(f'{value:.{digits}g}'):,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+    return text.replace("-", "−")
 
 
 class Line(NamedTuple):
@@ -52,14 +66,22 @@ class Line(NamedTuple):
         """The difference to a value."""
         return self._replace(slope=self.slope - value, low=self.low - value, high=self.high - value)
 
+    @property
+    def short(self) -> str:
+        """The slope and its standard error."""
+        error = f" ± {self.stderr:.3f}" if np.isfinite(self.stderr) else ""
+        return f"{self.slope:.3f}{error}".replace("-", "−")
+
     def __str__(self) -> str:
+        if not np.isfinite(self.stderr):
+            return self.short
         scatter = f", χ²/df {self.excess:.1f}" if np.isfinite(self.excess) else ""
-        return f"{self.slope:.3f} ± {self.stderr:.3f} (95 %: {self.low:.3f} to {self.high:.3f}{scatter})"
+        return f"{self.short} (95 %: {self.low:.3f} to {self.high:.3f}{scatter})".replace("-", "−")
 
 
 def below(found: Ratio, limit: float) -> bool | None:
-    """Whether a figure is below a limit; None within two standard errors of it, or if those are not known."""
-    if not np.isfinite(found.stderr) or abs(found.value - limit) <= 2 * found.stderr:
+    """Whether a figure is below a limit; None where that is in its 95 % interval, or if there is none."""
+    if not np.isfinite(found.stderr) or abs(found.value - limit) <= found.stderr * float(t.ppf(0.975, found.freedom)):
         return None
     return bool(found.value < limit)
 
@@ -81,7 +103,7 @@ def share(found: pd.Series) -> tuple[Ratio, float, float]:
 
 
 def above(found: Ratio, limit: float) -> bool | None:
-    """Whether a figure is above a limit; None within two standard errors of it, or if those are not known."""
+    """Whether a figure is above a limit; None where that is in its 95 % interval, or if there is none."""
     under = below(found, limit)
     return None if under is None else not under
 
@@ -94,11 +116,21 @@ def means(table: pd.DataFrame, column: str, by: str | Sequence[str]) -> pd.DataF
 
 
 def medians(table: pd.DataFrame, column: str, by: str | Sequence[str]) -> pd.DataFrame:
-    """Columns median and stderr (1.2533 σ/√count, σ by the median deviation; not below three values)."""
+    """Columns median and stderr (1.2533 σ/√count, σ by the median deviation; not below three values).
+
+    The median deviation of few values is too small on average, by (count − 0.8)/count or so.
+    """
     grouped = table.groupby(by, sort=True)[column]
     out = grouped.agg(["median", "count"])
     spread = grouped.agg(lambda v: 1.4826 * np.median(np.abs(v - np.median(v)))).where(out["count"] >= 3)
-    return out.assign(stderr=1.2533 * spread / np.sqrt(out["count"]))[["median", "stderr", "count"]]
+    stderr = 1.2533 * spread / np.sqrt(out["count"]) * out["count"] / (out["count"] - 0.8)
+    return out.assign(stderr=stderr)[["median", "stderr", "count"]]
+
+
+def median_at(points: pd.DataFrame, key: Any) -> Ratio:
+    """A row of `medians`."""
+    row = points.loc[key]
+    return Ratio(float(row["median"]), float(row["stderr"]), float(row["count"]) - 1)
 
 
 def log_slope(table: pd.DataFrame, column: str, against: str) -> Line:
@@ -116,7 +148,7 @@ def slope_of_ratio(table: pd.DataFrame, column: str, against: str, one: str, oth
     points = []
     for value, part in table.groupby(against, sort=True):
         wide = part.pivot(index="set", columns="method", values=column)
-        points.append((float(value), *paired_ratio(wide[one].to_numpy(), wide[other].to_numpy()), len(wide)))
+        points.append((float(value), *paired_ratio(wide[one].to_numpy(), wide[other].to_numpy())[:2], len(wide)))
     x, ratio, stderr, count = np.array(points, float).reshape(-1, 4).T
     return line(np.log(x), np.log(ratio), stderr / ratio, int(count.sum()))
 
@@ -134,8 +166,11 @@ def line(x: np.ndarray, y: np.ndarray, error: np.ndarray, count: int) -> Line:
     residual = y - w @ y / w.sum() - slope * (x - middle)
     freedom = len(x) - 2
     excess = float(w @ residual**2 / freedom) if freedom else float("nan")
-    stderr = float(np.sqrt(np.fmax(excess, 1.0) / spread))
-    reach = stderr * float(t.ppf(0.975, max(count - len(x), 1)))
+    scatter = float(np.fmax(excess, 1.0))
+    stderr = float(np.sqrt(scatter / spread))
+    # of Welch and Satterthwaite: the values' where points scatter as they should, the line's where far more
+    degrees = scatter**2 / (1 / max(count - len(x), 1) + ((scatter - 1) ** 2 / freedom if freedom else 0.0))
+    reach = stderr * float(t.ppf(0.975, degrees))
     return Line(slope, stderr, slope - reach, slope + reach, excess)
 
 
@@ -166,7 +201,7 @@ def paired_ratio(a: np.ndarray, b: np.ndarray) -> Ratio:
     r = float(a.mean() / b.mean())
     if len(a) < 2:
         return Ratio(r, float("nan"))
-    return Ratio(r, float(np.std(a - r * b, ddof=1) / abs(b.mean()) / np.sqrt(len(a))))
+    return Ratio(r, float(np.std(a - r * b, ddof=1) / abs(b.mean()) / np.sqrt(len(a))), len(a) - 1)
 
 
 def straight(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NAME = "time-1d"
 TITLE = "Run time against n, one variable, degree 4"
-STATED = "Pseudo-likelihood is slower than ISODUS at every n, by the numerical integrals of its normalisation."
+STATED = "Pseudo-likelihood is slower than ISODUS, by the numerical integrals of its normalisation."
 TIMED = True
 _N = [1000, 10_000, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000]
 SIZES: dict[str, dict[str, Any]] = {
@@ -61,7 +61,7 @@ def _ratio(table: pd.DataFrame, method: str, n: int) -> Ratio:
 
 def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
     """Linear in n; pseudo-likelihood slower, by adaptive and by batched integrals."""
-    out = timing.growths(table)
+    out = timing.growths(table, stated=False)
     for method, n in (
         (ADAPTIVE, max(settings["adaptive_n"])),
         (LIKELIHOOD, max(settings["n"])),
@@ -72,7 +72,7 @@ def claims(table: pd.DataFrame, settings: Settings) -> list[Claim]:
             Claim(
                 f"{_long(method)} is slower than ISODUS (n = {n:,})",
                 f"{ratio} times as long as ISODUS with the paper's settings",
-                *ratio,
+                *ratio[:2],
                 above(ratio, 1.0),
                 method == ADAPTIVE,
             )
