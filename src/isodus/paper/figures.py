@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["curve", "guide", "new", "style"]
+__all__ = ["below", "curve", "guide", "levels", "new", "plain_ticks", "style"]
 
 # colours that the colour-blind tell apart (Okabe and Ito)
 _STYLES = {
@@ -28,6 +28,12 @@ _BEGINNINGS = {
     "ISODUS, paper, log objective": ("#CC79A7", "v"),
     f"{LIKELIHOOD}, all penalised": ("#56B4E9", "X"),
     f"{LIKELIHOOD}, diagonal free": _STYLES[LIKELIHOOD],
+    "ISODUS, text": ("#D55E00", "o"),  # these of n*
+    "ISODUS, diagonal free: λ = 0.35, |θ|": ("#E69F00", "P"),
+    "ISODUS, diagonal free: λ = 0.35, coupling": ("#8C510A", "p"),
+    "ISODUS, log objective": ("#CC79A7", "v"),
+    "ISODUS, code": ("#999999", "*"),
+    f"{LIKELIHOOD}, text": ("#56B4E9", "X"),
 }
 _OTHERS = (("#CC79A7", "v"), ("#E69F00", "P"), ("#56B4E9", "X"), ("#999999", "*"))
 
@@ -65,11 +71,41 @@ def curve(ax: Axes, points: pd.DataFrame, label: str, method: str, more: int = 0
         bars = np.array([middle - middle / factor, middle * factor - middle])
     else:
         bars = points["stderr"].to_numpy()
-    look = style(method, more) | {"markersize": 4.5, "linewidth": 1.3, "capsize": 2.0} | options
-    ax.errorbar(np.asarray(points.index, float), middle, yerr=bars, label=label, **look)  # type: ignore[arg-type]
+    look: dict[str, Any] = style(method, more) | {"markersize": 4.5, "linewidth": 1.3, "capsize": 2.0}
+    if method == OURS:  # often on another curve, which is to be seen
+        look |= {"markerfacecolor": "none", "markersize": 6.5, "linestyle": "--"}
+    look |= options
+    ax.errorbar(np.asarray(points.index, float), middle, yerr=bars, label=label, **look)
 
 
 def guide(ax: Axes, x: np.ndarray, at: float, power: float, label: str) -> None:
-    """A dotted line of this power through the first point (x[0], at)."""
+    """A dotted line of this power through the first point (x[0], at), with a label there."""
     x = np.asarray(x, float)
-    ax.plot(x, at * (x / x[0]) ** power, ":", color="#777777", linewidth=1.2, label=label)
+    ax.plot(x, at * (x / x[0]) ** power, ":", color="#777777", linewidth=1.2)
+    place, ha, va = ((-4, 0), "right", "center") if power > 0 else ((0, -6), "center", "top")
+    ax.annotate(label, (x[0], at), place, textcoords="offset points", ha=ha, va=va, color="#555555", fontsize=8)
+
+
+def levels(ax: Axes, of: dict[str, float], labels: str = "{}") -> None:
+    """A line a method; those that are drawn first are wider and the last is dashed, as they may coincide."""
+    for k, (method, level) in enumerate(of.items()):
+        width = 1.2 + 1.6 * (len(of) - 1 - k)
+        dashes = "--" if k == len(of) - 1 else "-"
+        ax.axhline(level, color=style(method)["color"], linestyle=dashes, linewidth=width, label=labels.format(method))
+
+
+def below(figure: Figure, ax: Axes, columns: int) -> None:
+    """The legend of a panel below all."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+
+
+def plain_ticks(ax: Axes, values: list[int]) -> None:
+    """Of n, at 1, 2 and 5 times powers of ten, as plain numbers; and of x at these values."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    ax.set_xticks(values, [str(value) for value in values])
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_locator(NullLocator())

@@ -187,9 +187,10 @@ def draw(table: pd.DataFrame, settings: Settings) -> Figure:
     right.set(
         xscale="log",
         xlabel="samples n",
-        ylabel="share of sets with the exact support, no threshold",
+        ylabel="share of sets",
         ylim=(-0.03, 1.03),
     )
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figures.below(figure, left, 3)
+    right.set_title("Exact support without a threshold", fontsize=10)
     left.set_title(f"Diamond, ρ = {settings['rho']}, {settings['sets']} sets a point", fontsize=10)
     return figure

@@ -159,18 +159,17 @@ def remarks(table: pd.DataFrame, settings: Settings) -> list[str]:
 def draw(table: pd.DataFrame, settings: Settings) -> Figure:
     """Errors against λ, a panel a case."""
     cases = settings["cases"]
-    figure, axes = figures.new(len(cases), 5.2 if len(cases) > 1 else 6.4)
+    figure, axes = figures.new(len(cases), 5.2 if len(cases) > 1 else 6.4, 5.0)
     for ax, (p, n) in zip(axes, cases, strict=True):
         part = table[(table["p"] == p) & (table["n"] == n)]
         for k, method in enumerate(FORMS):
             points = means(part[part["method"] == method], "error", "penalty")
             figures.curve(ax, points, method, method, k)
-        for method in (OURS, SCORE):
-            level = part[part["method"] == method]["error"].mean()
-            ax.axhline(level, color=figures.style(method)["color"], linestyle="--", label=f'{method}, l1="auto"')
+        chose = {method: part[part["method"] == method]["error"].mean() for method in (SCORE, OURS)}
+        figures.levels(ax, chose, '{}, l1="auto"')
         for value in (LAMBDA_IS, LAMBDA_PL):
             ax.axvline(value, color="#999999", linestyle=":", linewidth=1)
         ax.set(xscale="log", yscale="log", xlabel="λ (dotted: 0.35 and 2.3)", ylabel="mean absolute error of θ")
         ax.set_title(f"p = {p}, n = {n:,}, {settings['sets']} sets", fontsize=10)
-    axes[0].legend(frameon=False, fontsize=7.5)
+    figures.below(figure, axes[0], 4 if len(cases) > 1 else 2)
     return figure

@@ -214,10 +214,8 @@ def draw(table: pd.DataFrame, settings: Settings) -> Figure:
         )
         ax.plot(p, a + b * np.log(p), "-", linewidth=1, color=figures.style(method, k)["color"])
     ax.set(xscale="log", yscale="log", xlabel="variables p", ylabel="n*")
-    ax.set_xticks(settings["p"], [str(q) for q in settings["p"]])
-    ax.minorticks_off()
-    ax.set_title(
-        f"{settings['successes']} recoveries in a row, graphs a size: {settings['graphs']}; lines in log p", fontsize=10
-    )
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, fontsize=7.5)
+    figures.plain_ticks(ax, settings["p"])
+    graphs = f"{settings['graphs']} graph{'s' if settings['graphs'] > 1 else ''} of each size"
+    ax.set_title(f"{settings['successes']} recoveries in a row, {graphs}; lines: a + b log p", fontsize=10)
+    figures.below(figure, ax, 2)
     return figure

@@ -249,9 +249,7 @@ def draw(table: pd.DataFrame, settings: Settings) -> Figure:
         delta = columns[np.argmin(np.abs(columns - wanted))]
         shade = 0.15 + 0.17 * k
         right.plot(errors.index, errors[delta], "-", color=(shade, shade * 0.8, 0.55), label=f"δ = {delta:.2g}")
-    for method in _OTHERS:
-        level = table[table["method"] == method]["error"].mean()
-        right.axhline(level, color=figures.style(method)["color"], linestyle="--", linewidth=1.1, label=method)
+    figures.levels(right, {method: table[table["method"] == method]["error"].mean() for method in _OTHERS})
     right.set(xscale="log", yscale="log", xlabel="ν", ylabel="mean absolute error of θ")
     right.legend(frameon=False, fontsize=8)
     return figure

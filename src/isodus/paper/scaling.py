@@ -173,9 +173,9 @@ def draw_errors(ax: Axes, table: pd.DataFrame, start: int, methods: Sequence[str
     for method in methods:
         part = of(table, method)
         line = log_slope(part.query("n >= @start"), "error", "n")
-        figures.curve(ax, means(part, "error", "n"), f"{method}: {line.slope:.2f} ± {line.stderr:.2f}", method)
+        figures.curve(ax, means(part, "error", "n"), f"{method}: {line.short}", method)
     n = np.unique(table["n"])
     lowest = means(of(table, methods[-1]), "error", "n")["mean"].iloc[0]
     figures.guide(ax, n, 0.7 * lowest, -0.5, "1/√n")
     ax.set(xscale="log", yscale="log", xlabel="samples n", ylabel="mean absolute error of θ")
-    ax.legend(frameon=False, fontsize=8, title="slope", title_fontsize=8, alignment="left")
+    ax.legend(frameon=False, fontsize=8, title=f"slope from n = {start:,} on", title_fontsize=8, alignment="left")

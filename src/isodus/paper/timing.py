@@ -126,8 +126,9 @@ def draw_seconds(ax: Axes, table: pd.DataFrame, methods: Sequence[str]) -> None:
         points = medians(table[table["method"] == method], "seconds", "n")
         if len(points):
             figures.curve(ax, points, method, method, k)
-    n = np.unique(table["n"])
     papers = medians(table[table["method"] == PAPERS], "seconds", "n")["median"]
-    figures.guide(ax, n[n >= n[-1] / 100], 0.5 * papers.iloc[-1] / n[-1] * n[n >= n[-1] / 100][0], 1.0, "∝ n")
+    n = papers.index.to_numpy(float)
+    n = n[n >= n[-1] / 11]
+    figures.guide(ax, n, 0.5 * papers.iloc[-1] * n[0] / n[-1], 1.0, "∝ n")
     ax.set(xscale="log", yscale="log", xlabel="samples n", ylabel="seconds of a fit, one thread")
     ax.legend(frameon=False, fontsize=8)
