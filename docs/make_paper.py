@@ -21,8 +21,8 @@ the same figures: pseudo-likelihood with batched integrals, score matching, and 
 default.
 
 "ISODUS, paper" is the estimator as the paper has it: ν = δ = 2, raw units, the plain objective, geometric mean.
-Pseudo-likelihood has the geometric mean too. ISODUS by default refines a pilot by integrals until the pseudo-
-likelihood does not rise: near the model its estimates are pseudo-likelihood's. For Gaussians without a penalty
+Pseudo-likelihood has the geometric mean too. ISODUS by default refines a pilot by integrals until pseudo-likelihood
+does not rise: near the model its estimates are those of pseudo-likelihood. For Gaussians without a penalty
 pseudo-likelihood, score matching and ISODUS by default are all the inverse of the empirical covariance, so that their
 curves coincide.
 
@@ -30,14 +30,16 @@ All estimators see the same samples, which are exact (the paper's are on grids).
 all components. Figures have standard errors; slopes have 95 % intervals, widened where points scatter about the line
 by more than their errors (χ²/df above 1), and are fitted over all n and from about 1,000 samples a parameter of a
 variable on, where the asymptotic law may be expected. With so many intervals one or two miss their truth by chance.
-Where the paper's words leave room ("similar", "flat"), what is counted as true is said in brackets. Rows in italics
-are not the paper's claims but what it could not show. A verdict follows from the results file alone.
+Where the paper's words leave room ("similar", "flat"), what is counted as true is said in brackets. A claim holds, or
+does not, where the whole 95 % interval of its figure says so, with a t-distribution where there are few sets; otherwise
+it cannot be told at this size. Rows in italics are not the paper's claims but what it could not show. A verdict follows
+from the results file alone.
 """
 
 
 def cell(text):
-    """Text in a cell of a table."""
-    return str(text).replace("|", "\\|")
+    """Text in a cell of a table; the asterisk of n* ends no italics."""
+    return str(text).replace("|", "\\|").replace("*", "\\*")
 
 
 def section(study, results):
@@ -58,7 +60,8 @@ def section(study, results):
     for remark in study.remarks(results.table, results.settings):
         lines += ["", remark]
     command = f"isodus paper {study.NAME} --size {results.settings['size']}"
-    machine = f"{results.machine['processor']}, {results.machine['cores']} cores"
+    cores = results.machine["cores"]
+    machine = f"{results.machine['processor']}, {cores} core{'s' if cores > 1 else ''}"
     lines += ["", f"`{command}`; isodus {results.isodus}, seed {results.settings['seed']}; {machine}.", ""]
     return "\n".join(lines)
 
@@ -71,12 +74,12 @@ def summary(tables):
         "## In short",
         "",
         f"Of {verdict.total()} claims of the paper {verdict['holds']} hold, {verdict['does not hold']} do not, and "
-        f"{verdict['cannot be told at this size']} cannot be told at this size. Those that do not:",
-        "",
+        f"{verdict['cannot be told at this size']} cannot be told at this size.",
     ]
-    for name, table in papers.items():
-        for row in table[table["verdict"] == "does not hold"].itertuples():
-            lines.append(f"- {row.claim}: {row.measured} ({name}).")
+    for other, words in (("does not hold", "Do not hold"), ("cannot be told at this size", "Cannot be told")):
+        rows = [(name, row) for name, table in papers.items() for row in table[table["verdict"] == other].itertuples()]
+        if rows:
+            lines += ["", f"{words}:", "", *(f"- {row.claim}: {row.measured} ({name})." for name, row in rows)]
     return "\n".join(lines) + "\n"
 
 
