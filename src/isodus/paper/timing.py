@@ -126,9 +126,9 @@ def draw_seconds(ax: Axes, table: pd.DataFrame, methods: Sequence[str]) -> None:
         points = medians(table[table["method"] == method], "seconds", "n")
         if len(points):
             figures.curve(ax, points, method, method, k)
-    papers = medians(table[table["method"] == PAPERS], "seconds", "n")["median"]
-    n = papers.index.to_numpy(float)
+    n = np.unique(table["n"]).astype(float)
+    lowest = medians(table[table["n"] == n[-1]], "seconds", "method")["median"].min()
     n = n[n >= n[-1] / 11]
-    figures.guide(ax, n, 0.5 * papers.iloc[-1] * n[0] / n[-1], 1.0, "∝ n")
+    figures.guide(ax, n, 0.5 * lowest * n[0] / n[-1], 1.0, "∝ n")
     ax.set(xscale="log", yscale="log", xlabel="samples n", ylabel="seconds of a fit, one thread")
     ax.legend(frameon=False, fontsize=8)
