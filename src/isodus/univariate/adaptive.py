@@ -59,6 +59,8 @@ def _window(q: np.ndarray) -> tuple[float, float, float]:
     mode = float(turns[np.argmin(np.polyval(q, turns))])
     shifted = q.copy()
     shifted[-1] -= np.polyval(q, mode) + _LEVEL
+    if not np.all(np.isfinite(shifted)):
+        raise ArithmeticError
     ends = np.roots(shifted)
     ends = ends[np.abs(ends.imag) <= 1e-9 * (1 + np.abs(ends))].real
     if not len(ends):
