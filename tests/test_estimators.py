@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from isodus import ISODUS, MonomialBasis, PseudoLikelihood, ScoreMatching
 from isodus.datasets import gaussian_10, paper_1d, paper_4d, paper_pair
 from isodus.objective import MANY
+from isodus.samples import ArraySamples
 
 PAPER = dict(nu=2.0, delta=2.0, center=False, scale=False, refine=0, consensus="geometric", integrable="warn")
 SCREENING = dict(refine=0, nu=0.03, consensus="mean", integrable="warn")
@@ -266,6 +267,30 @@ def test_layouts_and_types(pair, change):
     expected = theta(ISODUS().fit(X))
     assert np.array_equal(X, before)
     assert np.allclose(expected, theta(ISODUS().fit(change(X))), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"refine": 0}, {"l1": 0.05}, {"groups": True}, {"dependence": 3}])
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_single_precision_stays_in_memory_and_changes_nothing(pair, namespace, options):
+    """Blocks are made double before anything is computed, so that the answer is that of the same numbers in double."""
+    X = pair[:3000].astype(np.float32)
+    single = NAMESPACES[namespace](X)
+    seen, own = [], dict(options)
+    groups = {"groups": np.arange(3000) // 30} if own.pop("groups", False) else {}
+    est = ISODUS(**own)
+    original = ArraySamples.__init__
+
+    def init(self, X, *args, **kwargs):
+        seen.append(str(X.dtype))
+        original(self, X, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ArraySamples, "__init__", init)
+        found = est.fit(single, **groups)
+    assert "float32" in seen[0]
+    expected = ISODUS(**own).fit(NAMESPACES[namespace](X.astype(np.float64)), **groups)
+    assert np.array_equal(theta(found), theta(expected))
+    np.testing.assert_array_equal(found.model_.stderr(), expected.model_.stderr())
 
 
 def test_names_go_in_and_out(pair):

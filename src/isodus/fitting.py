@@ -109,7 +109,7 @@ def prepare(
         X = pd.DataFrame(X, columns=blocked.columns) if hasattr(estimator, "feature_names_in_") else X
         blocked = None
     if blocked is None:
-        X, names = check_samples(estimator, X)
+        X, names = check_samples(estimator, X, single=True)
         how = check_dependence(estimator.dependence, estimator.weights, groups, X.shape[0])
         weight, n = check_weight(sample_weight, X, how.importance)
         check_suitability(X, weight, names)

@@ -197,7 +197,7 @@ def _slope_covariance(
     """B of slopes that stand in `rows`, about their mean."""
     if how.groups is not None:
         order = np.argsort(how.groups, kind="stable")
-        number = on_device(how.groups[order, None].astype(np.float64), objective.samples.X)
+        number = on_device(how.groups[order, None].astype(np.float64), objective.samples.like())
         objective = Objective(objective.basis, objective.loss, objective.samples.take(order).beside(number))
     if not how.between_rows and not how.importance:
         mean, second = objective.slopes(nodes, thetas, values, rows)
@@ -207,7 +207,7 @@ def _slope_covariance(
         return namespace(S).sum(S if count is None else S * count, axis=1)
 
     sums = to_host(objective.over_slopes(nodes, thetas, values, rows, summed))
-    mean = on_device(sums[1:, None] / sums[0], objective.samples.X)
+    mean = on_device(sums[1:, None] / sums[0], objective.samples.like())
 
     def fold(S: Array, X: Array, count: Array | None) -> Series | Grouped:
         S = S[1:, :] - mean

@@ -244,7 +244,7 @@ class TiltedNodes(SampledNodes):
     def __init__(self, basis: MonomialBasis, samples: ArraySamples, tol: float = 1e-8) -> None:
         xp, p, s = namespace(samples.X), basis.n_variables, basis.degree
         self.exact = SampledNodes(basis, PseudoLikelihoodLoss(tol=tol), samples)
-        beside = xp.zeros((samples.n_rows, (s + 1) * p), dtype=samples.X.dtype, device=samples.X.device)
+        beside = xp.zeros((samples.n_rows, (s + 1) * p), dtype=xp.float64, device=samples.X.device)
         super().__init__(basis, Tilted(s + 1), samples.beside(beside))
         self.pilot = np.full(self.terms.shape, np.nan)
         self.value = np.full(p, np.nan)

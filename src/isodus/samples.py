@@ -39,8 +39,8 @@ _MOST_TASKS = 128  # fixed, so that sums are formed in the same order whatever t
 class ArraySamples:
     """Samples in memory, X of shape (n, p), with repetition counts, seen as y = (x − location)/scale.
 
-    With `single`, y is handed out in single precision, after the subtraction: half the time, for the part
-    of a computation that a later one in double precision makes good.
+    Samples in single precision stay so in memory; y is in double. With `single`, y is handed out in single precision,
+    after the subtraction: half the time, for the part of a computation that a later one in double makes good.
     """
 
     in_memory = True
@@ -60,8 +60,11 @@ class ArraySamples:
         self.n_rows, self.n_variables = X.shape
         self.at_hand = self.n_rows  # how many a subsample has at most that costs no pass over all
         self._pool = pool
-        self._shift = on_device(location[:, None], X) if np.any(location) else None
-        self._factor = on_device(1.0 / scale[:, None], X) if np.any(scale != 1) else None
+        xp = namespace(X)
+        self._wide = None if X.dtype == xp.float64 else xp.float64
+        like = X[:0, :] if self._wide is None else xp.astype(X[:0, :], self._wide)
+        self._shift = on_device(location[:, None], like) if np.any(location) else None
+        self._factor = on_device(1.0 / scale[:, None], like) if np.any(scale != 1) else None
 
     @cached_property
     def total(self) -> float:
@@ -70,7 +73,8 @@ class ArraySamples:
 
     def block(self, start: int, stop: int) -> tuple[Array, Array | None]:
         """Rows start … stop − 1 as standardised variables, shape (p, stop − start), and their counts."""
-        Y = transposed(self.X[start:stop, :])
+        X = self.X[start:stop, :]
+        Y = transposed(X if self._wide is None else namespace(X).astype(X, self._wide))
         if self._shift is not None:
             Y -= self._shift
         if self._factor is not None:
@@ -85,7 +89,7 @@ class ArraySamples:
     def like(self) -> Array:
         """An empty array of the kind that blocks are."""
         xp = namespace(self.X)
-        return xp.empty((0,), dtype=xp.float32 if self.single else self.X.dtype, device=self.X.device)
+        return xp.empty((0,), dtype=xp.float32 if self.single else xp.float64, device=self.X.device)
 
     def in_single(self) -> ArraySamples:
         """The same samples, handed out in single precision."""
@@ -117,7 +121,8 @@ class ArraySamples:
 
     def beside(self, columns: Array) -> ArraySamples:
         """The same samples with columns, (n, any number), which are handed out as they are, as more rows of blocks."""
-        X, more = namespace(self.X).concat([self.X, columns], axis=1), columns.shape[1]
+        xp, more = namespace(self.X), columns.shape[1]
+        X = xp.concat([xp.astype(self.X, columns.dtype, copy=False), columns], axis=1)
         location, scale = np.append(self.location, np.zeros(more)), np.append(self.scale, np.ones(more))
         return ArraySamples(X, self.weight, location, scale, self._pool, single=self.single)
 
@@ -149,9 +154,9 @@ class ArraySamples:
         some = self.subsample(min(self.n_rows, _ROWS_FARTHER), rng)
         mean = xp.mean(some.X, axis=0)
         factor = on_device(np.resize(_FARTHER, some.n_rows)[:, None], self.X)
-        X = xp.concat([self.X, mean + factor * (some.X - mean)])
-        own = xp.ones_like(self.X[:, 0]) if self.weight is None else self.weight
-        weight = xp.concat([own, xp.full_like(some.X[:, 0], 2.0 / some.n_rows)])
+        X = xp.astype(xp.concat([self.X, mean + factor * (some.X - mean)]), xp.float64)
+        own = xp.ones_like(X[: self.n_rows, 0]) if self.weight is None else self.weight
+        weight = xp.concat([own, xp.full_like(X[self.n_rows :, 0], 2.0 / some.n_rows)])
         return ArraySamples(X, weight, self.location, self.scale, self._pool, single=self.single)
 
     def subsample(self, n_rows: int, rng: np.random.Generator) -> ArraySamples:
@@ -203,7 +208,7 @@ def standardisation(
         part = ArraySamples(X, weight, np.zeros(X.shape[1]), np.ones(X.shape[1]))
         part = part.subsample(_ROWS_FOR_UNITS, rng)
         X, weight = part.X, part.weight
-    values = to_host(X)
+    values = to_host(X).astype(np.float64, copy=False)
     count = None if weight is None else to_host(weight)
     location, scale = np.empty(values.shape[1]), np.empty(values.shape[1])
     for i in range(values.shape[1]):

@@ -72,11 +72,13 @@ def check_blocked(estimator: Any, X: Any, weight: Any, reset: bool = True) -> Bl
     return Blocked(source, getattr(estimator, "weights", "counts") == "importance", move)
 
 
-def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple[Array, list[str]]:
+def check_samples(
+    estimator: BaseEstimator, X: Any, reset: bool = True, single: bool = False
+) -> tuple[Array, list[str]]:
     """X as a finite floating array of shape (n, p), and the names of its columns.
 
     NumPy input and what becomes NumPy goes through scikit-learn's own check; arrays of other libraries
-    stay where they are.
+    stay where they are. single: whether X may stay in single precision, if it is.
     """
     columns = None
     if isinstance(X, pd.DataFrame):
@@ -86,13 +88,13 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = True) -> tuple
         X = _check_jax(X)
     foreign = array_api_compat.is_array_api_obj(X) and not isinstance(X, np.ndarray)
     if foreign:
-        X = _check_foreign(estimator, X, reset)
+        X = _check_foreign(estimator, X, reset, single)
     else:
         X = validate_data(
             estimator,
             X,
             reset=reset,
-            dtype=np.float64,
+            dtype=[np.float64, np.float32] if single else np.float64,
             ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )
@@ -146,7 +148,7 @@ def _check_jax(X: Array) -> Array:
     return writable(X)
 
 
-def _check_foreign(estimator: Any, X: Array, reset: bool) -> Array:
+def _check_foreign(estimator: Any, X: Array, reset: bool, single: bool) -> Array:
     xp = namespace(X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, samples and variables, not {X.ndim}")
@@ -157,7 +159,7 @@ def _check_foreign(estimator: Any, X: Array, reset: bool) -> Array:
             raise ValueError(f"Found array with n_samples = {X.shape[0]}; a minimum of 2 is required")
     elif X.shape[1] != estimator.n_features_in_:
         raise ValueError(f"X has {X.shape[1]} features, expecting {estimator.n_features_in_}")
-    return xp.astype(X, xp.float64)
+    return X if single and X.dtype == xp.float32 else xp.astype(X, xp.float64)
 
 
 def _check_finite(X: Array, names: Sequence[str]) -> None:
@@ -203,7 +205,7 @@ def check_weight(weight: Any, X: Array, importance: bool = False) -> tuple[Array
         check_counts(total, int(np.count_nonzero(host)))
     if isinstance(X, np.ndarray):
         return host, total
-    return namespace(X).asarray(host, dtype=X.dtype, device=array_api_compat.device(X)), total
+    return namespace(X).asarray(host, dtype=namespace(X).float64, device=array_api_compat.device(X)), total
 
 
 def check_counts(total: float, rows: int) -> None:
