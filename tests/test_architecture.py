@@ -11,13 +11,13 @@ ROOT = Path(isodus.__file__).parent
 
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
-    {"_version", "arrays", "checks", "io", "penalty_path", "progress", "significance"},
+    {"_version", "arrays", "checks", "files", "io", "penalty_path", "progress", "significance"},
     {"basis", "dependence", "references", "sample_complexity", "univariate"},
     {"conditional", "description", "energy", "samples"},
-    {"losses", "solvers", "sampling", "positivity"},
-    {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties"},
-    {"inference", "refinement", "enforcement", "nodewise"},
-    {"debiasing", "pilots", "strength", "path"},
+    {"blocks", "losses", "solvers", "sampling", "positivity"},
+    {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "streams"},
+    {"cluster", "inference", "refinement", "enforcement", "nodewise"},
+    {"debiasing", "pilots", "strength", "path", "validation"},
     {"optimum", "model", "selection"},
     {
         "datasets",
@@ -28,7 +28,6 @@ LAYERS = [
         "prediction",
         "resampling",
         "suitability",
-        "validation",
     },
     {"fitting"},
     {"estimators"},
