@@ -55,6 +55,10 @@ class Source(Protocol):
     named: bool
     here: bool
 
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, if it is known yet."""
+
     def reduce(self, function: Callable[[Block], Any]) -> Any:
         """Σ over blocks of function(block), whose values can be added, in the order of the blocks."""
 
@@ -70,6 +74,7 @@ class Reweighted:
     def __init__(self, source: Source, kind: str, seed: int, ratios: bool = False) -> None:
         self.source, self.kind, self.seed, self.ratios = source, kind, seed, ratios
         self.columns, self.memory, self.here, self.named = source.columns, source.memory, source.here, source.named
+        self.n_rows: int | None = None  # those that are drawn are fewer
 
     def reduce(self, function: Callable[[Block], Any]) -> Any:
         """Σ over blocks of function(block), with other weights."""
@@ -147,7 +152,8 @@ class Blocked:
     def __init__(self, source: Source, importance: bool = False, move: Move | None = None) -> None:
         p = len(source.columns)
         most = int(np.clip(source.memory / _SHARE / (8 * p), 1024, _SOME))
-        look = source.reduce(partial(_looked, most=most, columns=source.columns))
+        below = 1.0 if source.n_rows is None else 1.2 * (most + 1000) / source.n_rows
+        look = source.reduce(partial(_looked, most=most, below=below, columns=source.columns))
         self.source, self.columns, self.move = source, source.columns, move
         self.shape, self.weighted = (look.n_rows, p), look.weight is not None
         self.factor = look.total / look.squares if importance and look.squares else 1.0
@@ -304,8 +310,8 @@ def _positive(block: Block, keep: Keep | None = None) -> Block:
     return block._replace(X=X[there], weight=None if weight is None else weight[there])
 
 
-def _looked(block: Block, most: int, columns: Sequence[str]) -> Look:
-    """A glance at one block; an error where it holds what no sample may be."""
+def _looked(block: Block, most: int, below: float, columns: Sequence[str]) -> Look:
+    """A glance at one block; an error where it holds what no sample may be. below: draws of rows that may be kept."""
     X, weight = block.X, block.weight
     with np.errstate(over="ignore", invalid="ignore"):
         fine = np.isfinite(X.sum()) or np.isfinite(X).all()
@@ -327,7 +333,11 @@ def _looked(block: Block, most: int, columns: Sequence[str]) -> Look:
     p = len(columns)
     low, high = (X.min(axis=0), X.max(axis=0)) if len(X) else (np.full(p, np.inf), np.full(p, -np.inf))
     total, squares = (len(X), len(X)) if weight is None else (weight.sum(), np.square(weight).sum())
-    return Look(len(X), float(total), float(squares), low, high, uniform(rows, 0), rows, X, weight, most).fewest()
+    draw, n = uniform(rows, 0), len(X)
+    if below < 1 and weight is None:
+        some = draw < below
+        draw, rows, X, weight = draw[some], rows[some], X[some], None if weight is None else weight[some]
+    return Look(n, float(total), float(squares), low, high, draw, rows, X, weight, most).fewest()
 
 
 def _below(share: float, seed: int, rows: np.ndarray) -> np.ndarray:

@@ -63,13 +63,18 @@ class SampleStream:
         self._given: np.ndarray | None = None  # weights that came with `fit`
 
     def __repr__(self) -> str:
-        rows = "" if self._seen is None else f"{sum(n for n, _ in self._seen):,} rows of "
+        rows = "" if self.n_rows is None else f"{self.n_rows:,} rows of "
         names = ", ".join(self.columns[:8]) + (", …" if len(self.columns) > 8 else "")
         weight = f", weighted by {self.weight}" if self.weight else ""
         return (
             f"SampleStream: {rows}{len(self.columns)} columns ({names}){weight} from {self._what}, in blocks of "
             f"{self.block_rows:,} rows"
         )
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, once a pass was made."""
+        return None if self._seen is None else sum(n for n, _ in self._seen)
 
     def __iter__(self) -> Iterator[Block]:
         """All blocks, one pass."""
