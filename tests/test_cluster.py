@@ -25,7 +25,7 @@ def pair():
 
 @pytest.fixture(scope="module")
 def client():
-    options = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    options = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0")
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         yield client
 

@@ -17,8 +17,8 @@ TIMED = False
 _N = [100, 500, 1000, 5000, 10_000, 50_000, 100_000]
 SIZES: dict[str, dict[str, Any]] = {
     "quick": dict(seed=2, sets=8, n=_N[:6]),
-    "standard": dict(seed=2, sets=25, n=_N),
-    "full": dict(seed=2, sets=25, n=_N),
+    "standard": dict(seed=2, sets=100, n=_N),  # 25 leave slopes open
+    "full": dict(seed=2, sets=100, n=_N),
 }
 _STUDY = ErrorStudy(
     gaussian_10,
