@@ -259,6 +259,9 @@ def test_what_cannot_be_a_stream(pair, tmp_path):
     refused("columns without variation: x2", ISODUS(2).fit, constant)
     est = ISODUS(2).fit(stream)
     refused("the samples have columns", est.score, constant)
+    for ask in (est.score_samples, est.influence, est.goodness_of_fit, est.model_.energy, est.model_.logpdf):
+        refused(r"this wants samples in memory, and not a stream of them: stream\.sample", ask, stream)
+    assert len(open_samples(cut(pair, 10_000))) == N
 
 
 def test_a_thread_that_reads_ahead_ends_with_its_pass(pair):
