@@ -34,7 +34,7 @@ def _grid(points: int) -> list[float]:
 
 SIZES: dict[str, dict[str, Any]] = {
     "quick": dict(seed=3, sets=3, cases=[[50, 1000]], penalty=_grid(10)),
-    "standard": dict(seed=3, sets=6, cases=_CASES, penalty=_grid(20)),
+    "standard": dict(seed=3, sets=4, cases=_CASES, penalty=_grid(20)),
     "full": dict(seed=3, sets=45, cases=_CASES, penalty=_grid(40)),
 }
 _NEAR, _FLAT = 1.05, 1.25  # times the least error
