@@ -11,9 +11,9 @@ ROOT = Path(isodus.__file__).parent
 
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
-    {"_version", "arrays", "checks", "files", "io", "penalty_path", "progress", "significance"},
-    {"basis", "dependence", "references", "sample_complexity", "univariate"},
-    {"conditional", "description", "energy", "samples"},
+    {"_version", "arrays", "checks", "csv_dialect", "io", "penalty_path", "progress", "significance"},
+    {"basis", "dependence", "files", "references", "sample_complexity", "tables", "univariate"},
+    {"conditional", "description", "energy", "samples", "transforms"},
     {"blocks", "losses", "solvers", "sampling", "positivity"},
     {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "streams"},
     {"cluster", "inference", "refinement", "enforcement", "nodewise"},

@@ -91,7 +91,7 @@ def graph(names: Sequence[str], edges: Mapping[tuple[str, ...], float]) -> netwo
     return made
 
 
-def summary(model: Any, n_terms: int) -> str:
+def summary(model: Any, n_terms: int, level: float = 0.95) -> str:
     """What a `PolynomialModel` says, with its strongest interactions."""
     basis, theta = model.basis, model.theta
     learned = "" if model.n_samples is None else f", learned from {model.n_samples:,.10g} samples"
@@ -107,10 +107,12 @@ def summary(model: Any, n_terms: int) -> str:
         )
     if len(order):
         lines.append(f"strongest interactions, by standardised size (of {np.sum(basis.orders > 1)}):")
-        own, its = model.stderr("standardized"), model.stderr("raw")
+        own, frame = model.stderr("standardized"), model.to_frame(level=level)
+        low, high = frame["ci_low"].to_numpy(), frame["ci_high"].to_numpy()
+        percent = f"{100 * level:.4g} %"
         lines += [
             f"  {name:<{width}}  standardised {_with_error(theta[k], own[k])}, "
-            f"in the units of the data {_with_error(raw[k], its[k])}"
+            f"in the units of the data {_with_interval(raw[k], low[k], high[k], percent)}"
             for name, k in zip(names, order, strict=True)
         ]
         tests = model.interactions()
@@ -126,3 +128,7 @@ def summary(model: Any, n_terms: int) -> str:
 
 def _with_error(value: float, stderr: float) -> str:
     return f"{value:+.4g}" if np.isnan(stderr) else f"{value:+.4g} ± {stderr:.2g}"
+
+
+def _with_interval(value: float, low: float, high: float, percent: str) -> str:
+    return f"{value:+.4g}" if np.isnan(low) else f"{value:+.4g} ({percent}: {low:+.3g} to {high:+.3g})"

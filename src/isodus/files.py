@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from .csv_dialect import dialect_of
+
 __all__ = ["Rows", "columns_of", "file_paths", "rows_of"]
 
 Rows = Iterator[tuple[Any, str]]  # rows as a table or an array, and where they come from, in words
@@ -98,9 +100,10 @@ def _parquet_rows(path: Path, wanted: list[str], rows: int) -> Rows:
 
 def _csv_columns(path: Path) -> list[str]:
     try:
-        names = [str(name) for name in pd.read_csv(path, nrows=0).columns]
+        options = dialect_of(path).options
+        names = [str(name) for name in pd.read_csv(path, nrows=0, **options).columns]
         with suppress(pd.errors.EmptyDataError):
-            fields = pd.read_csv(path, header=None, skiprows=1, nrows=1).shape[1]
+            fields = pd.read_csv(path, header=None, skiprows=1, nrows=1, **options).shape[1]
             if fields > len(names):  # which pandas would take for names of rows
                 raise ValueError(f"{fields} fields in the first row under a header of {len(names)} names")
     except (ValueError, OSError, EOFError) as error:  # what pandas raises is a ValueError, of whatever kind
@@ -110,9 +113,9 @@ def _csv_columns(path: Path) -> list[str]:
 
 def _csv_rows(path: Path, wanted: list[str], rows: int) -> Rows:
     done, where = 0, f"{path}, from row 0 on"
-    many = len(_csv_columns(path))
+    many, options = len(_csv_columns(path)), dialect_of(path).options
     try:  # all columns, since rows that are too long would not be noticed otherwise
-        with pd.read_csv(path, chunksize=max(rows * len(wanted) // many, 256)) as chunks:
+        with pd.read_csv(path, chunksize=max(rows * len(wanted) // many, 256), **options) as chunks:
             for chunk in chunks:
                 yield chunk[wanted], where
                 done += len(chunk)

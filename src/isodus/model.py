@@ -216,9 +216,9 @@ class PolynomialModel:
         """Variables that share a term, as a networkx graph; "weight" as in `hyperedges`, over shared terms."""
         return description.graph(self.names, self.hyperedges())
 
-    def summary(self, n_terms: int = 10) -> str:
-        """What the model says, in a few lines to read."""
-        return description.summary(self, n_terms)
+    def summary(self, n_terms: int = 10, level: float = 0.95) -> str:
+        """What the model says, in a few lines to read, with intervals at a level."""
+        return description.summary(self, n_terms, level)
 
     # functions of x
 

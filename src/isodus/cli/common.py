@@ -1,0 +1,97 @@
+"""What commands share: errors in a line, warnings, files to write to, transforms, JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+__all__ = [
+    "Debug",
+    "Json",
+    "as_json",
+    "check_output",
+    "counted",
+    "errors_in_a_line",
+    "seconds",
+    "warning_lines",
+]
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for programs to read.")]
+
+
+@contextmanager
+def errors_in_a_line(debug: bool) -> Iterator[None]:
+    """An error as one line and exit status 1, or, to find its cause, with its traceback."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        typer.echo(str(interrupt) or "interrupted", err=True)
+        raise typer.Exit(130) from None
+    except Exception as error:
+        if debug or isinstance(
+            error, BrokenPipeError | typer.Exit
+        ):  # the reader has had enough, as head has: typer ends quietly
+            raise
+        kind = "" if isinstance(error, ValueError | OSError | ImportError) else f"{type(error).__name__}: "
+        typer.echo(f"error: {kind}{' '.join(str(error).split())}", err=True)
+        raise typer.Exit(1) from None
+
+
+def warning_lines(caught: Sequence[warnings.WarningMessage]) -> list[str]:
+    """What was warned of, a line each."""
+    return [" ".join(str(warning.message).split()) for warning in caught]
+
+
+def check_output(
+    output: Path | None, what: str, sources: Mapping[Path | None, str], endings: Sequence[str] = ()
+) -> None:
+    """What would keep it from being written, found out before the work is done; sources: files that must stay."""
+    if output is None:
+        return
+    if output.is_dir():
+        raise ValueError(f"{output} is a folder: name a file to write {what} to")
+    if endings and output.suffix.lower() not in endings:
+        raise ValueError(f"cannot write {output}: {what} can be written to a file that ends in {' or '.join(endings)}")
+    if not output.parent.is_dir():
+        raise ValueError(f"there is no folder {output.parent} to write {output.name} into")
+    if not os.access(output.parent, os.W_OK):
+        raise ValueError(f"the folder {output.parent} cannot be written into")
+    for file, content in sources.items():
+        if file is not None and output.exists() and file.exists() and output.samefile(file):
+            raise ValueError(f"{what} would replace {content} in {file}: name another file")
+
+
+def as_json(content: Any) -> str:
+    """A JSON text; numbers that are not finite are null."""
+    return json.dumps(_plain(content), ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things in words."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def seconds(started: float) -> str:
+    """Time since then, in words."""
+    return f"{time.perf_counter() - started:.2f} s"

@@ -1,0 +1,74 @@
+"""isodus compare: models beside one another on new samples."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..tables import complete, read_table
+from ..transforms import transformed
+from .common import Debug, Json, as_json, errors_in_a_line, warning_lines
+
+__all__ = ["compare"]
+
+
+def compare(
+    files: Annotated[list[Path], typer.Argument(metavar="MODELS...", help="Models, as isodus fit -o writes them.")],
+    data: Annotated[
+        Path,
+        typer.Option(help="A table of samples that no model was fitted to; - is standard input.", show_default=False),
+    ],
+    weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of repetition counts.")] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Which model predicts new samples best, and whether it takes more than a Gaussian."""
+    from .. import PolynomialModel
+    from .. import compare as side_by_side
+
+    with errors_in_a_line(debug):
+        models = {}
+        for file in files:
+            if not file.is_file():
+                raise FileNotFoundError(f"there is no file {file}")
+            if str(file) in models:
+                raise ValueError(f"{file} is given twice")
+            models[str(file)] = PolynomialModel.load(file)
+        first = next(iter(models.values()))
+        kinds = {name: model.settings.get("transform") for name, model in models.items()}
+        if len({repr(kind) for kind in kinds.values()}) > 1:
+            listed = ", ".join(f"{name}: {kind or 'none'}" for name, kind in kinds.items())
+            raise ValueError(f"models of different transforms of the data cannot be compared: {listed}")
+        table = complete(read_table(data, first.names, weights), str(data), "drop")
+        kind = next(iter(kinds.values()))
+        if kind is not None:
+            own = dict.fromkeys(first.names, kind) if isinstance(kind, str) else dict(kind)
+            if "rank" in own.values():
+                raise ValueError("models of ranks have no samples to be compared on but their own")
+            table = table._replace(frame=transformed(table.frame, own, "Leave those rows out"))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = side_by_side(models, table.frame, sample_weight=table.weight)
+        if json:
+            typer.echo(
+                as_json(
+                    {
+                        "verdict": found.verdict,
+                        "recommended": found.recommended,
+                        "table": found.table.to_dict("records"),
+                        "wald": found.wald.to_dict("records"),
+                        "nested": found.nested.to_dict("records"),
+                        "said": table.said,
+                        "warnings": warning_lines(caught),
+                    }
+                )
+            )
+            return
+        for line in table.said:
+            typer.echo(line)
+        typer.echo(repr(found).removeprefix("Comparison: "))
+        for line in warning_lines(caught):
+            typer.echo(f"warning: {line}", err=True)

@@ -1,0 +1,296 @@
+"""isodus fit: from files to a model, with a summary that a person can read."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import typer
+from rich.console import Console
+
+from .. import io
+from .._version import __version__
+from ..tables import Table, complete, read_table
+from ..transforms import as_setting, parsed, transformed
+from .common import Debug, Json, as_json, check_output, counted, errors_in_a_line, seconds, warning_lines
+
+if TYPE_CHECKING:
+    from .. import PolynomialModel
+
+__all__ = ["fit"]
+
+_REMEDY = "Use --transform asinh, or leave those columns or rows out"
+_ROWS_A_TERM, _MOST_CANDIDATES = 20, 20_000
+_ROUNDS = 3  # of filling in what is missing and learning again
+
+
+class Estimator(StrEnum):
+    """What to learn by."""
+
+    ISODUS = "isodus"
+    PSEUDO_LIKELIHOOD = "pseudo-likelihood"
+    SCORE_MATCHING = "score-matching"
+
+
+class Missing(StrEnum):
+    """What to do about missing values."""
+
+    FAIL = "fail"
+    DROP = "drop"
+    IMPUTE = "impute"
+
+
+class Chosen(NamedTuple):
+    """Options of an estimator, and what is to be said of them."""
+
+    degree: int
+    max_order: int
+    l1: float | str
+    said: str
+
+
+def fit(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILES...",
+            help="Tables, a sample a row: CSV with a header, Parquet, Feather, .npy or .npz; - is standard input.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Where to write the model, as JSON; its terms go beside it, as CSV."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns to take, as a,b,gene_*; all numeric ones unless given.")
+    ] = None,
+    transform: Annotated[
+        list[str] | None, typer.Option(help="Take log10, asinh or rank of all columns first, or of some: log10:a,b*")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of repetition counts.")] = None,
+    missing: Annotated[
+        Missing, typer.Option(help="Missing values: an error, leave out their rows, or fill them in by the model.")
+    ] = Missing.FAIL,
+    degree: Annotated[
+        int | None, typer.Option(show_default="4, if there are rows enough", help="Highest degree of a term; even.")
+    ] = None,
+    max_order: Annotated[int | None, typer.Option(show_default="2", help="Most distinct variables in a term.")] = None,
+    estimator: Annotated[Estimator, typer.Option(help="What to learn by.")] = Estimator.ISODUS,
+    l1: Annotated[
+        str | None,
+        typer.Option(
+            show_default="0, or auto if rows are few",
+            help="Penalty that leaves few terms: a number, or auto, ebic, cv or stars to choose one.",
+        ),
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="Where to compute, such as cuda.")] = None,
+    level: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Of what is filled in.")] = 0,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Learn the model behind the numeric columns of tables, and say what was found."""
+    with errors_in_a_line(debug):
+        terms = None if output is None else output.with_suffix(".terms.csv")
+        what: dict[Path | None, str] = dict.fromkeys(files, "the samples")
+        check_output(output, "the model", what)
+        check_output(terms, "its terms", what)
+        said = _Said(json)
+        started = time.perf_counter()
+        wanted = None if columns is None else [name.strip() for name in columns.split(",")]
+        table = read_table(files, wanted, weights)
+        called = " and ".join(map(str, files)) if len(files) < 3 else f"{len(files)} files"
+        said(f"read {len(table.frame):,} rows, {counted(len(table.frame.columns), 'column')} in {seconds(started)}")
+        if missing != Missing.IMPUTE:
+            table = complete(table, called, missing)
+        for line in table.said:
+            said(line)
+        if table.left_out:
+            said("left out: " + _listed(table.left_out))
+        kinds = parsed(transform or [], list(table.frame.columns))
+        table = table._replace(frame=transformed(table.frame, kinds, _REMEDY))
+        chosen = _suited(len(table.frame), len(table.frame.columns), degree, max_order, l1)
+        if chosen.said:
+            said(chosen.said)
+        learner = _learner(estimator, chosen, device)
+        started = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught, Console(stderr=True).status("learning …"):
+            warnings.simplefilter("always")
+            filled = _learned(learner, table, missing, seed, said)
+            learned = time.perf_counter() - started
+            score, gaussian = learner.score(filled.frame, sample_weight=filled.weight), _gaussian_score(filled)
+        model = learner.model_
+        if kinds:
+            model = replace(model, settings={**model.settings, "transform": as_setting(kinds, model.names)})
+        found = _found(model, learner, level, score, gaussian)
+        if output and terms:
+            model.save(output)
+            with io.writing(terms) as f:
+                model.to_frame(level=level).to_csv(f, index=False)
+            found["written"] = [str(output), str(terms)]
+        if json:
+            found |= {"said": said.lines, "warnings": warning_lines(caught), "seconds": learned}
+            typer.echo(as_json(found))
+            return
+        said(f"learned by {estimator} in {learned:.2f} s\n\n{model.summary(level=level)}\n")
+        for line in warning_lines(caught):
+            typer.echo(f"warning: {line}", err=True)
+        for line in _lines(found, model, learner.status_):
+            said(line)
+
+
+class _Said:
+    """What was said, printed at once or kept."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet, self.lines = quiet, list[str]()
+
+    def __call__(self, line: str) -> None:
+        self.lines.append(line)
+        if not self.quiet:
+            typer.echo(line)
+
+
+def _listed(left_out: Mapping[str, str]) -> str:
+    """The first of them, each with its reason."""
+    first = [f"{name} ({why})" for name, why in list(left_out.items())[:12]]
+    return ", ".join(first) + (f" and {len(left_out) - 12:,} more" if len(left_out) > 12 else "")
+
+
+def _suited(n: int, p: int, degree: int | None, max_order: int | None, l1: str | None) -> Chosen:
+    """The options that were asked for, or, where none was, ones that suit the size of the data."""
+    if not (degree is None and max_order is None and l1 is None):
+        return Chosen(degree or 4, max_order or 2, _penalty(l1 or "0"), "")
+    a_variable, all_terms = 4 + 6 * (p - 1), 4 * p + 3 * p * (p - 1)
+    if n >= _ROWS_A_TERM * a_variable:
+        return Chosen(4, 2, 0.0, "")
+    why = (
+        f"{counted(a_variable, 'term')} a variable up to degree 4 are too many for {n:,} rows ({_ROWS_A_TERM} a term "
+        "are wanted)"
+    )
+    if p == 1:
+        return Chosen(2, 2, 0.0, f"{why}: took --degree 2")
+    if all_terms > _MOST_CANDIDATES:
+        return Chosen(2, 2, "auto", f"{why}: looked for the few pairs that matter at degree 2, --degree 2 --l1 auto")
+    return Chosen(4, 2, "auto", f"{why}: looked for the few that matter, --l1 auto; --degree 2 takes all pairs")
+
+
+def _penalty(text: str) -> float | str:
+    """A number, or the word that it is."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _learner(estimator: Estimator, chosen: Chosen, device: str | None) -> Any:
+    from .. import ISODUS, PseudoLikelihood, ScoreMatching
+
+    choice: Any = {"isodus": ISODUS, "pseudo-likelihood": PseudoLikelihood, "score-matching": ScoreMatching}
+    return choice[estimator](chosen.degree, max_order=chosen.max_order, l1=chosen.l1, n_jobs=-1, device=device)
+
+
+def _learned(learner: Any, table: Table, missing: Missing, seed: int, said: _Said) -> Table:
+    """Fit to what is complete; then fill in the rest by the model and fit again, a few times. The filled table."""
+    empty = int(table.frame.isna().to_numpy().sum())
+    if not empty:
+        learner.fit(table.frame, sample_weight=table.weight)
+        return table
+    whole = complete(table, "the table", "drop")
+    learner.fit(whole.frame, sample_weight=whole.weight)
+    filled = table
+    for k in range(_ROUNDS):
+        filled = table._replace(frame=pd.DataFrame(learner.model_.impute(table.frame, rng=seed + k)))
+        learner.fit(filled.frame, sample_weight=table.weight)
+    each = ", ".join(f"{name} {count:,}" for name, count in table.frame.isna().sum().items() if count)
+    said(
+        f"{counted(empty, 'missing cell')} filled in by the model, learned from {len(whole.frame):,} complete rows and "
+        f"then {_ROUNDS} times from all: {each}. Standard errors do not know of it, and are too small"
+    )
+    return filled
+
+
+def _gaussian_score(table: Table) -> float:
+    """What a Gaussian with all pairs has."""
+    from .. import PseudoLikelihood
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is to be said of the samples has been said
+        try:
+            gaussian = PseudoLikelihood(degree=2).fit(table.frame, sample_weight=table.weight)
+            return float(gaussian.score(table.frame, sample_weight=table.weight))
+        except ValueError:  # more columns than rows
+            return float("nan")
+
+
+def _found(model: PolynomialModel, learner: Any, level: float, score: float, gaussian: float) -> dict[str, Any]:
+    """What was learned, for programs to read."""
+    from .. import nested_test
+
+    test = None
+    if model.basis.degree > 2:
+        try:
+            test = nested_test(model, 2)._asdict()
+        except ValueError:  # without standard errors there is none
+            test = None
+    verdict = learner.integrability_
+    return {
+        "isodus": __version__,
+        "n_samples": model.n_samples,
+        "columns": list(model.names),
+        "settings": model.settings,
+        "status": dict(zip(model.names, learner.status_, strict=True)),
+        "integrability": None if verdict is None else {"status": verdict.status, "reason": verdict.reason},
+        "score": score,
+        "gaussian_score": gaussian,
+        "gaussian_test": test,
+        "interactions": model.interactions().to_dict("records"),
+        "terms": model.to_frame(level=level).to_dict("records"),
+        "level": level,
+    }
+
+
+def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[str]) -> list[str]:
+    """What is to be said after the summary."""
+    lines = [f"note: {note}" for note in model.settings.get("notes", [])]
+    lines += [f"note: {line}" for line in _unsettled(model.names, status)]
+    verdict, test = found["integrability"], found["gaussian_test"]
+    if verdict:
+        lines.append(f"a density? {verdict['status']}: {verdict['reason']}")
+    if model.basis.degree > 2:
+        lines.append(f"a Gaussian? {_gaussian_verdict(test, model)}")
+    lines.append(
+        f"mean log P(x_i | rest) a variable, on these samples: {found['score']:.4f}; "
+        f"a Gaussian has {found['gaussian_score']:.4f} (higher is better)"
+    )
+    if "written" in found:
+        lines.append(f"model written to {found['written'][0]}, its terms to {found['written'][1]}")
+    return lines
+
+
+def _gaussian_verdict(test: Mapping[str, Any] | None, model: PolynomialModel) -> str:
+    high = model.basis.degrees > 2
+    if not np.any(model.theta[high]):
+        return "it will do: no term above degree 2 is in the model"
+    if test is None or not np.isfinite(test["p_value"]):
+        return "not tested: terms above degree 2 have no standard errors"
+    what = f"of {counted(int(np.count_nonzero(model.theta[high])), 'term')} above degree 2, all at once, p = "
+    what += "below 1e-300" if test["p_value"] == 0 else f"{test['p_value']:.2g}"
+    chosen = " (too small, as they were chosen from the same rows)" if "l1_chosen" in model.settings else ""
+    return (f"no; {what}" if test["p_value"] < 0.05 else f"it may do; {what}") + chosen
+
+
+def _unsettled(names: Sequence[str], status: Sequence[str]) -> list[str]:
+    """The variables that did not converge as they should, a line for each status."""
+    lines = []
+    for word in sorted(set(status) - {"converged"}):
+        found = [name for name, other in zip(names, status, strict=True) if other == word]
+        lines.append(f"{word}, {len(found)} of {len(names)} variables: {', '.join(found)}")
+    return lines
