@@ -35,6 +35,7 @@ LAYERS = [
     {"__init__"},
     {"paper"},
     {"cli"},
+    {"__main__"},
 ]
 
 

@@ -1,0 +1,5 @@
+"""python -m isodus: the command line tool."""
+
+from .cli import app
+
+app()
