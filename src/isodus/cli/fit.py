@@ -259,8 +259,7 @@ def _found(model: PolynomialModel, learner: Any, level: float, score: float, gau
 
 def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[str]) -> list[str]:
     """What is to be said after the summary."""
-    lines = [f"note: {note}" for note in model.settings.get("notes", [])]
-    lines += [f"note: {line}" for line in _unsettled(model.names, status)]
+    lines = [f"note: {line}" for line in _unsettled(model.names, status)]
     verdict, test = found["integrability"], found["gaussian_test"]
     if verdict:
         lines.append(f"a density? {verdict['status']}: {verdict['reason']}")
