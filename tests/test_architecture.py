@@ -11,14 +11,14 @@ ROOT = Path(isodus.__file__).parent
 
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
-    {"_version", "arrays", "checks", "io", "penalty_path", "progress", "significance"},
+    {"_version", "arrays", "checks", "factors", "io", "penalty_path", "progress", "significance"},
     {"basis", "dependence", "references", "sample_complexity", "univariate"},
     {"conditional", "description", "energy", "samples"},
     {"losses", "solvers", "sampling", "positivity"},
     {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties"},
     {"inference", "refinement", "enforcement", "nodewise"},
     {"debiasing", "pilots", "strength", "path"},
-    {"optimum", "model", "selection"},
+    {"optimum", "model", "selection", "shortlist"},
     {
         "datasets",
         "goodness",

@@ -23,7 +23,7 @@ from .losses import Loss
 from .model import PolynomialModel
 from .objective import MANY, Evaluation, Objective
 from .optimum import Optimum
-from .samples import ArraySamples, check_variation, generator, standardisation
+from .samples import ArraySamples, check_variation, generator, ordered, standardisation
 from .solvers.newton import Problem, Rung, ladder
 from .suitability import check_suitability
 from .validation import check_dependence, check_samples, check_weight, positive_integer, true_or_false
@@ -96,7 +96,8 @@ def prepare(
     X, names = check_samples(estimator, X)
     how = check_dependence(estimator.dependence, estimator.weights, groups, X.shape[0])
     weight, n = check_weight(sample_weight, X, how.importance)
-    check_suitability(X, weight, names)
+    in_order = ordered(X, weight)
+    check_suitability(X, weight, names, in_order)
     if weight is not None and bool(namespace(X).any(weight == 0)):  # what has no weight is not there
         there = on_device(np.flatnonzero(to_host(weight)), X)
         X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
@@ -121,7 +122,7 @@ def prepare(
     p = X.shape[1]
     centre, width = np.zeros(p), np.ones(p)
     if units or estimator.center or estimator.scale:
-        centre, width = standardisation(X, weight, names, rng=np.random.default_rng(0))
+        centre, width = standardisation(X, weight, names, np.random.default_rng(0), in_order)
     location = centre if estimator.center and basis.closed_under_translation else np.zeros(p)
     scale = width if estimator.scale else np.ones(p)
     return Setting(X, weight, n, names, basis, centre, width, location, scale, how)
