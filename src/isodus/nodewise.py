@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from . import univariate
-from .arrays import Array, contract, namespace, on_device, to_host
+from .arrays import Array, contract, namespace, on_accelerator, on_device, rows_at_once, to_host
 from .basis import MonomialBasis
 from .energy import cofactor_matrix, conditional_coefficients, powers, rows, scatter
 from .losses import Loss
@@ -350,15 +350,27 @@ class TiltedNodes(SampledNodes):
             u -= xp.reshape(found.moments, (s, q, n))
             known = [*(u[l, ...] for l in range(s)), contract(a, u)]
             for l, one in enumerate(known):
-                for j, i in enumerate(changed.tolist()):
-                    table[start:stop, p + l * p + i] = one[j, :]
+                _put_columns(table[start:stop, (1 + l) * p : (2 + l) * p], changed, one)
             total = xp.sum(value, axis=1) if count is None else value @ count
             return to_host(total), float(n) if count is None else float(xp.sum(count))
 
-        done = samples.each(fill, 4096)
+        width = 8 * (len(basis.cofactors) + 3 * s * q)
+        done = samples.each(fill, rows_at_once(samples.like(), 4096, width))
         self.pilot[changed] = theta[changed]
         self.value[changed] = sum(total for total, _ in done) / sum(n for _, n in done)
         return self.value.copy()
+
+
+def _put_columns(table: Array, columns: np.ndarray, values: Array) -> None:
+    """Rows of values, (q, b), into columns of a table, (b, p), in place."""
+    turned = namespace(values).matrix_transpose(values)
+    if len(columns) == table.shape[1]:
+        table[...] = turned
+    elif on_accelerator(table):
+        table[:, on_device(columns, table)] = turned
+    else:
+        for j, i in enumerate(columns.tolist()):
+            table[:, i] = turned[:, j]
 
 
 def packed(inside: np.ndarray) -> np.ndarray:
