@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from isodus import ISODUS, MonomialBasis, PseudoLikelihood
-from isodus.datasets import regular_gaussian
+from isodus.datasets import hypertree_polynomial, regular_gaussian
 from isodus.estimators import candidates
 from isodus.shortlist import Shortlist
 
@@ -39,8 +39,8 @@ def both(monkeypatch, X, make, share=0.5):
 def assert_same(whole, listed, rtol=1e-10):
     assert listed.model_.basis == whole.model_.basis
     np.testing.assert_allclose(listed.model_.theta, whole.model_.theta, rtol=rtol, atol=1e-12)
-    np.testing.assert_allclose(listed.l1_max_, whole.l1_max_, rtol=1e-12)
-    np.testing.assert_allclose(listed.kkt_, whole.kkt_, atol=1e-12)
+    np.testing.assert_allclose(listed.l1_max_, whole.l1_max_, rtol=max(1e-12, 1e-3 * rtol))
+    assert max(listed.kkt_.max(), whole.kkt_.max()) <= whole.tol
     assert listed.notes_ == whole.notes_
 
 
@@ -90,6 +90,24 @@ def test_other_arrays_give_the_same(monkeypatch, X):
     whole = ISODUS(2, l1=0.2).fit(X)
     monkeypatch.setattr(candidates, "_MANY_TERMS", 100)
     assert_same(whole, ISODUS(2, l1=0.2).fit(array_api_strict.asarray(X)))
+
+
+@pytest.mark.parametrize("options", [dict(), dict(l1_scaling="raw", min_degree=2), dict(max_order=3, l1=0.05)])
+def test_a_list_of_terms_of_up_to_four_variables(monkeypatch, options):
+    Y = np.array(hypertree_polynomial(5, rng=3).sample(600, rng=4))
+    for share in (0.5, 3.0):
+        make = lambda: PseudoLikelihood(4, **{"l1": 0.1, "max_order": 4, **options})
+        whole, listed, grown = both(monkeypatch, Y, make, share)
+        assert grown or share < 1
+        assert np.count_nonzero(whole.model_.basis.orders > 2) > 0
+        assert_same(whole, listed, rtol=1e-4)
+
+
+def test_a_list_is_never_without_the_nearest_term(monkeypatch):
+    Y = np.array(hypertree_polynomial(5, rng=3).sample(600, rng=4))
+    with pytest.warns(UserWarning, match="no interaction is in the model. The nearest to it is"):
+        whole, listed, _ = both(monkeypatch, Y, lambda: PseudoLikelihood(4, l1=5.0, max_order=4))
+    assert_same(whole, listed, rtol=1e-6)
 
 
 @pytest.mark.parametrize("options", [dict(exclude=[(0, 1)]), dict(include=[(0, 1)]), dict(l1_weights={(0, 1): 0.5})])

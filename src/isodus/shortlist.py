@@ -16,12 +16,12 @@ from scipy.sparse import csr_array
 
 from .arrays import Array, namespace, on_accelerator, on_device, to_host
 from .basis import MonomialBasis
-from .nodewise import GramNodes, packed
+from .nodewise import GramNodes, SampledNodes, TiltedNodes, packed
 from .path import LOOSE, Penalized, Start
 from .regression import moments_there
 from .samples import ArraySamples
 
-__all__ = ["PairSlopes", "Shortlist", "Slopes"]
+__all__ = ["PairSlopes", "Shortlist", "Slopes", "TermSlopes"]
 
 _CELLS = (2e5, 4e7)  # slopes that are looked at together, so that they stay in cache; on an accelerator
 _A_NODE = 40  # places of a variable that a list begins with, at most, on average
@@ -112,25 +112,85 @@ def _combined(c: np.ndarray, columns: np.ndarray, M: Array) -> Array:
     return out
 
 
+class TermSlopes:
+    """The slopes of pseudo-likelihood by all terms of a basis of any degree, in a pass over the samples.
+
+    They stand in the places of cofactors (see `energy.Coefficients`), where the samples lie. raw: as in `PairSlopes`.
+    """
+
+    def __init__(self, whole: MonomialBasis, raw: bool) -> None:
+        self.whole, self.raw = whole, raw
+        self._noise: Array = None
+        self._last: tuple[np.ndarray, Array] | None = None
+
+    def _sizes(self, start: Start, theta: np.ndarray) -> Array:
+        """|slope| in the unit of λ, (p, L)."""
+        if self._last is not None and np.array_equal(self._last[0], theta):
+            return self._last[1]
+        assert isinstance(start.nodes, SampledNodes)
+        objective, nodes = start.nodes.objective, range(len(theta))
+        # at its pilot the slopes of a tilted objective are those of pseudo-likelihood, and its weights are all 1
+        tilt = start.nodes.tilt if isinstance(start.nodes, TiltedNodes) else np.copy
+        if self._noise is None:
+            tilt(start.empty.theta)
+            own, empty = range(self.whole.min_degree - 1, self.whole.degree), _local(objective.basis, start.empty.theta)
+            self._noise = objective.noise_by(self.whole, nodes, empty, [0.0] * len(theta), [own] * len(theta))
+            self._noise += 1e-300
+        tilt(theta)
+        slope = objective.slopes_by(self.whole, nodes, _local(objective.basis, theta))
+        size = namespace(slope).abs(slope)
+        size = size if self.raw else size / self._noise
+        self._last = theta.copy(), size
+        return size
+
+    def largest(self, start: Start, theta: np.ndarray) -> float:
+        """The largest, in the unit of λ."""
+        size = self._sizes(start, theta)
+        limit = float(namespace(size).max(size))  # of a place that may stand for no term
+        while not len(found := self.above(start, theta, limit).size):
+            limit /= 1.2
+        return float(found.max())
+
+    def above(self, start: Start, theta: np.ndarray, limit: float) -> Above:
+        """Those above a limit, in the unit of λ."""
+        size = self._sizes(start, theta)
+        xp, width, s = namespace(size), size.shape[1], self.whole.degree
+        flat = xp.reshape(size, (-1,))
+        (at,) = xp.nonzero(flat > limit)
+        sizes, noise = to_host(xp.take(flat, at)), to_host(xp.take(xp.reshape(self._noise, (-1,)), at))
+        node, place = np.divmod(to_host(at), width)
+        rest, m = self.whole.cofactors, (width - len(self.whole.cofactors)) // max(s - 1, 1)
+        power = np.where(place < len(rest), 1, 2 + (place - len(rest)) // max(m, 1))
+        rest = rest[np.where(place < len(rest), place, (place - len(rest)) % max(m, 1))]
+        # rows of x_i^l times a cofactor, in order, with the padding last
+        own = np.where(np.arange(s) < power[:, None], node[:, None], -1)
+        factors = np.sort(np.concatenate([rest, own], axis=1).astype(np.uint32), axis=1).astype(np.int32)
+        there = (factors[:, s:] < 0).all(axis=1) & (factors[:, self.whole.min_degree - 1] >= 0)
+        there &= (rest[:, 0] >= 0) & (rest != node[:, None]).all(axis=1)
+        return Above(node[there], factors[there, :s], sizes[there], noise[there])
+
+
+def _local(basis: MonomialBasis, theta: np.ndarray) -> list[np.ndarray]:
+    """Parameters in the places of `SampledNodes`, (p, K), node by node."""
+    return [row[: len(basis.local(i).terms)] for i, row in enumerate(theta)]
+
+
 class Shortlist:
     """The terms of a complete basis that are looked at, with all of one variable; `basis` has them.
 
-    raw: whether weights are costs themselves, not in units of noise.
+    raw: whether weights are costs themselves, not in units of noise. alone, theta: the terms of one variable, and what
+    they are without penalised terms.
     """
 
     def __init__(self, whole: MonomialBasis, slopes: Slopes, raw: bool) -> None:
         p = whole.n_variables
         self.whole, self.slopes, self.raw, self.least = whole, slopes, raw, 0.0
-        self.basis = MonomialBasis.listed(p, _of_one(p, whole.min_degree, whole.degree))
-
-    @property
-    def outside(self) -> int:
-        """How many terms are not on the list."""
-        return len(self.whole) - len(self.basis)
+        self.basis = self.alone = MonomialBasis.listed(p, _of_one(p, whole.min_degree, whole.degree))
+        self.theta = np.zeros(len(self.alone))
 
     @property
     def elsewhere(self) -> np.ndarray:
-        """How many of them contain each variable, (p,)."""
+        """How many terms that are not on the list contain each variable, (p,)."""
         return self.whole.largest - self.basis.counts
 
     @property
@@ -144,6 +204,8 @@ class Shortlist:
         The largest of all is always there.
         """
         self.least = l1
+        there = start.nodes.terms >= 0
+        self.theta[start.nodes.terms[there]] = start.empty.theta[there]
         found = self.slopes.above(start, start.empty.theta, share * l1)
         if not len(found.size):
             largest = self.slopes.largest(start, start.empty.theta)

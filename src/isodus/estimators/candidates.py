@@ -16,9 +16,9 @@ from ..pilots import confined, floors
 from ..regression import independent
 from ..samples import ArraySamples
 from ..selection import Task, weakest
-from ..shortlist import PairSlopes, Shortlist
+from ..shortlist import PairSlopes, Shortlist, TermSlopes
 
-__all__ = ["Form", "candidates", "listed", "over"]
+__all__ = ["Form", "candidates", "listed", "over", "within"]
 
 _MANY_TERMS = 20_000  # from which those that count are listed first
 _SHARE = 0.5  # of λ that a slope must be at first for its term to be listed; of the least of a path, all of it
@@ -75,17 +75,28 @@ def over(
     return part, Task(part.basis, make, theta, weight, low, raw, tol, max_iter, estimator.rule, alone, least)
 
 
+def within(short: Shortlist, task: Task) -> Task:
+    """A fit over the terms of a list, which knows of the others, and where the model without interactions lies."""
+    theta = task.theta.copy()
+    theta[task.basis.positions(task.basis.padded(short.alone.factors))] = short.theta
+    return task._replace(theta=theta, elsewhere=short.elsewhere)
+
+
 def listed(
     estimator: Any, setting: Setting, samples: ArraySamples, form: Form, tol: float, max_iter: int
 ) -> Shortlist | None:
     """A list of the terms that count, where there are very many and it is known how to find them."""
     whole, path, raw = setting.basis, isinstance(estimator.l1, str), estimator.l1_scaling is not None
-    known = form.likelihood and whole.complete and whole.degree == 2 and whole.max_order != 1
-    known = known and estimator.l1 not in ("cv", "stars") and not (raw and path)
+    known = form.likelihood and whole.complete and whole.max_order != 1
+    if whole.degree == 2:
+        known = known and estimator.l1 not in ("cv", "stars") and not (raw and path)
+    else:  # along a path every look at all terms would be a pass over the samples
+        known = known and not path and not estimator.penalize_self
     named = (estimator.l1_weights, estimator.include, estimator.exclude)
     if not known or len(whole) < _MANY_TERMS or any(given is not None for given in named):
         return None
-    short = Shortlist(whole, PairSlopes(samples, raw), raw)
+    slopes = PairSlopes(samples, raw) if whole.degree == 2 else TermSlopes(whole, raw)
+    short = Shortlist(whole, slopes, raw)
     start = over(estimator, setting, short.basis, samples, form, tol, max_iter)[1].start(samples)
     factor = multiplier(1.0, estimator.l1_scaling, len(setting.names), setting.n)
     if path and estimator.l1_path is None:

@@ -36,7 +36,7 @@ from ..samples import ArraySamples, generator, part_of
 from ..selection import METHODS, Task, choose, settle
 from ..solvers.newton import Problem
 from ..validation import one_of, positive_integer, true_or_false
-from .candidates import Form, candidates, listed, over
+from .candidates import Form, candidates, listed, over, within
 from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator, embedded
 
 __all__ = ["PenalizedEstimator"]
@@ -187,25 +187,28 @@ class PenalizedEstimator(PolynomialEstimator):
             short = short if short is not None and short.pays else None
             part, task = over(self, setting, whole if short is None else short.basis, samples, form, tol, max_iter)
             if short is not None:
-                task = task._replace(elsewhere=short.elsewhere)
+                task = within(short, task)
             path, start, found, visited = self._solved(task, samples, part)
             if short is None:
                 break
             before = len(short.basis)
-            self.kkt_ = np.maximum(found.residual, short.grow(start, visited, found, tol))
+            self.kkt_ = np.maximum(found.residual, short.grow(start, visited or [], found, tol))
             if path is not None:
                 terms = [whole.positions(part.basis.factors[at]) for at in path.terms]
                 self.path_ = replace(path, terms=terms)
-            if len(short.basis) == before:
+            if len(short.basis) == before or visited is None:
                 break
-        return part, task, path, start, found, 0 if short is None else short.outside
+        return part, task, path, start, found, 0 if short is None else len(whole) - len(part.basis)
 
     def _solved(
         self, task: Task, samples: ArraySamples, setting: Setting
-    ) -> tuple[PenaltyPath | None, Start, Penalized, list[Penalized]]:
-        """The solution at `l1`, or at what the data choose along a path, which is then kept; and those on the way."""
+    ) -> tuple[PenaltyPath | None, Start, Penalized, list[Penalized] | None]:
+        """The solution at `l1`, or at what the data choose along a path, which is then kept.
+
+        And those on the way; None where it was interrupted, and is not to be gone again.
+        """
         factor, path = multiplier(1.0, self.l1_scaling, len(setting.names), setting.n), None
-        visited: list[Penalized] = []
+        visited: list[Penalized] | None = []
         if isinstance(self.l1, str):
             how = _BEST if self.l1 == "auto" else self.l1
             if how == "cv" and samples.n_rows < 2 * self.folds:
@@ -217,7 +220,7 @@ class PenalizedEstimator(PolynomialEstimator):
             with telling_where(self._after_path()):
                 choice = settle(task, choice)
             path, start, found = choice[:3]
-            visited = [] if choice.interrupted else choice.solutions
+            visited = None if choice.interrupted else choice.solutions
             self.path_ = path = replace(path, l1=path.l1 / factor)
         else:
             start = task.start(samples)
