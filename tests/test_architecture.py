@@ -11,14 +11,14 @@ ROOT = Path(isodus.__file__).parent
 
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
-    {"_version", "arrays", "checks", "csv_dialect", "io", "penalty_path", "progress", "significance"},
+    {"_version", "arrays", "checks", "csv_dialect", "factors", "io", "penalty_path", "progress", "significance"},
     {"basis", "dependence", "files", "references", "sample_complexity", "tables", "univariate"},
     {"conditional", "description", "energy", "samples", "transforms"},
     {"blocks", "losses", "solvers", "sampling", "positivity"},
     {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "streams"},
     {"cluster", "inference", "refinement", "enforcement", "nodewise"},
     {"debiasing", "pilots", "strength", "path", "validation"},
-    {"optimum", "model", "selection"},
+    {"optimum", "model", "selection", "shortlist"},
     {
         "datasets",
         "goodness",

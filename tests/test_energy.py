@@ -4,6 +4,7 @@ from cases import BASES, NAMESPACES
 
 from isodus import MonomialBasis, energy
 from isodus.arrays import to_host
+from isodus.energy import Cofactors, cofactor_matrix, transpose_product
 
 
 def written_out(basis, theta, X):
@@ -53,3 +54,23 @@ def test_raw_units_keep_the_energy_up_to_a_constant(basis):
     raw = energy.raw_units(basis, theta, location, scale)
     difference = written_out(basis, raw, X) - written_out(basis, theta, (X - location[:, None]) / scale[:, None])
     assert np.allclose(difference, difference[0], rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        MonomialBasis(5, 4),
+        MonomialBasis(3, 2),
+        MonomialBasis(6, 4, max_order=3),
+        MonomialBasis(4, 6, max_order=2),
+        MonomialBasis(4, terms=[(0, 0, 0, 0), (0, 1, 2, 3), (1, 1), (2, 2, 3), (3, 3, 3, 3)]),
+    ],
+)
+def test_products_with_cofactors_that_are_not_made(basis):
+    rng = np.random.default_rng(0)
+    X, v = rng.standard_normal((basis.n_variables, 30)), rng.standard_normal((basis.degree, 3, 30))
+    H, m = cofactor_matrix(basis, X), int(basis.cofactor_ends[max(basis.degree - 2, 0)])
+    for made, unmade in ((H, Cofactors.of(basis, X)), (H * H, Cofactors.of(basis, X).squared())):
+        expected, found = transpose_product(v, made, m), transpose_product(v, unmade, m)
+        np.testing.assert_allclose(found.first, expected.first, atol=1e-12)
+        np.testing.assert_allclose(found.higher, expected.higher, atol=1e-12)

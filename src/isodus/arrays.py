@@ -64,6 +64,8 @@ def multiply_into(out: Array, x: Array, y: Array) -> None:
     """``out[...] = x * y``, without a temporary array where the library can."""
     if type(out) is np.ndarray:
         np.multiply(x, y, out=out)
+    elif _writes_into(out):
+        namespace(out).multiply(x, y, out=out)
     else:
         out[...] = x * y
 
@@ -72,8 +74,14 @@ def matmul_into(out: Array, A: Array, B: Array) -> None:
     """``out[...] = A @ B``, without a temporary array where the library can."""
     if type(out) is np.ndarray:
         np.matmul(A, B, out=out)
+    elif _writes_into(out):
+        namespace(out).matmul(A, B, out=out)
     else:
         out[...] = A @ B
+
+
+def _writes_into(out: Array) -> bool:
+    return array_api_compat.is_torch_array(out) or array_api_compat.is_cupy_array(out)
 
 
 def add_to_rows(out: Array, rows: slice | np.ndarray, values: Array) -> None:
@@ -164,14 +172,15 @@ def on_accelerator(x: Array) -> bool:
     return array_api_compat.is_cupy_array(x) or (array_api_compat.is_torch_array(x) and x.device.type != "cpu")
 
 
-def rows_at_once(x: Array, on_host: int, width: int) -> int:
+def rows_at_once(x: Array, on_host: int, width: int, most: int = _MOST_ROWS) -> int:
     """How many rows a block of samples has: `on_host`, where it is to stay in cache; many on an accelerator.
 
-    There every call costs as much as thousands of rows, and memory is the limit; width: bytes a row takes.
+    There every call costs as much as thousands of rows, and memory is the limit; width: bytes a row takes. At most
+    `most`.
     """
     if not on_accelerator(x):
         return on_host
-    return int(np.clip(_accelerator_memory(x) // (_SHARE * width), on_host, _MOST_ROWS))
+    return int(np.clip(_accelerator_memory(x) // (_SHARE * width), on_host, most))
 
 
 def _accelerator_memory(x: Array) -> int:

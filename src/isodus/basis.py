@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import available_memory
+from .factors import Lookup, all_factors, keys, ranks, run_is, runs, stack, without
 
 __all__ = ["MonomialBasis", "n_monomials"]
 
@@ -103,6 +104,7 @@ class MonomialBasis:
                 raise ValueError("terms lists every term by itself: leave out min_degree and max_order")
             self._explicit = True
             self.factors = _explicit_factors(self.n_variables, degree, list(terms))
+            self.factors.flags.writeable = False
             self.degree = self.factors.shape[1]
         else:
             if degree is None:
@@ -112,11 +114,38 @@ class MonomialBasis:
             if self.min_degree > self.degree:
                 raise ValueError(f"min_degree={min_degree} is above degree={degree}: no term is left")
             self._fits_memory()
-            levels = _all_factors(self.n_variables, self.degree, self.max_order)
-            self.factors = _stack(levels[self.min_degree :], self.degree)
-        self.factors.flags.writeable = False
         self._locals: dict[int, Local] = {}
-        self.degrees = np.count_nonzero(self.factors >= 0, axis=1).astype(np.int8)
+
+    @classmethod
+    def listed(cls, n_variables: int, factors: np.ndarray) -> MonomialBasis:
+        """The basis of terms given as rows of sorted variables, padded with -1; a row that stands twice counts once."""
+        width = int(np.count_nonzero(factors >= 0, axis=1).max())
+        factors = factors[:, :width].astype(np.int32)
+        rows = factors[np.unique(keys(factors, n_variables, width), return_index=True)[1]]
+        basis = cls.__new__(cls)
+        basis.n_variables, basis.degree, basis.min_degree, basis.max_order = n_variables, width, 1, None
+        basis._explicit, basis._locals = True, {}
+        basis.factors = rows[np.argsort(np.count_nonzero(rows >= 0, axis=1), kind="stable")]
+        basis.factors.flags.writeable = False
+        return basis
+
+    @cached_property
+    def factors(self) -> np.ndarray:
+        """(n_terms, degree): sorted variables of each term, padded with -1; made when they are first asked for."""
+        levels = all_factors(self.n_variables, self.degree, self.max_order)
+        factors = stack(levels[self.min_degree :], self.degree)
+        factors.flags.writeable = False
+        return factors
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """(n_terms,): degree of each term."""
+        return np.count_nonzero(self.factors >= 0, axis=1).astype(np.int8)
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all monomials in a range, rather than a list of some."""
+        return not self._explicit
 
     def _fits_memory(self) -> None:
         n_terms = n_monomials(self.n_variables, self.degree, min_degree=self.min_degree, max_order=self.max_order)
@@ -132,7 +161,9 @@ class MonomialBasis:
             )
 
     def __len__(self) -> int:
-        return len(self.factors)
+        if self._explicit:
+            return len(self.factors)
+        return n_monomials(self.n_variables, self.degree, min_degree=self.min_degree, max_order=self.max_order)
 
     def __repr__(self) -> str:
         options = "".join(
@@ -196,18 +227,26 @@ class MonomialBasis:
         if not self._explicit:  # all monomials less those of the other variables
             fewer, limits = self.n_variables - 1, dict(min_degree=self.min_degree, max_order=self.max_order)
             return len(self) - (n_monomials(fewer, self.degree, **limits) if fewer else 0)  # type: ignore[arg-type]
-        return max(len(self.local(i).terms) for i in range(self.n_variables))
+        return int(self.counts.max())
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(p,): how many terms contain each variable."""
+        return np.bincount(self.factors[self._starts], minlength=self.n_variables)
 
     def only(self, at: np.ndarray) -> MonomialBasis:
         """The basis of some of the terms, given by their positions."""
-        return MonomialBasis(self.n_variables, terms=self._tuples(at))
+        return MonomialBasis.listed(self.n_variables, self.factors[at])
 
     def spanned(self, at: np.ndarray) -> MonomialBasis:
         """The basis of some of the terms and of all that divide them: the least that is closed under translation."""
-        terms = {
-            divisor for term in self._tuples(at) for k in range(1, len(term) + 1) for divisor in combinations(term, k)
-        }
-        return MonomialBasis(self.n_variables, terms=terms)
+        factors = self.factors[at]
+        rows = [factors]
+        for drop in (c for k in range(1, self.degree) for c in combinations(range(self.degree), k)):
+            some = factors[factors[:, drop[-1]] >= 0]  # what is left of them is a term, and its padding stands last
+            rows.append(np.pad(np.delete(some, drop, axis=1), ((0, 0), (0, len(drop))), constant_values=-1))
+        every = np.concatenate(rows)
+        return MonomialBasis.listed(self.n_variables, every[every[:, 0] >= 0])
 
     def padded(self, factors: np.ndarray) -> np.ndarray:
         """Factors of terms of a lower degree, with as many columns as those of this basis."""
@@ -218,11 +257,14 @@ class MonomialBasis:
 
     def positions(self, factors: np.ndarray) -> np.ndarray:
         """Positions in the basis of rows of padded factors; -1 where a row is no term of the basis."""
-        return self._lookup(factors)
+        if self._explicit:
+            return self._lookup(factors)
+        below = n_monomials(self.n_variables, self.min_degree - 1, max_order=self.max_order)
+        return np.maximum(ranks(factors, self.n_variables, self.degree, self.max_order) - 1 - below, -1)
 
     @cached_property
-    def _lookup(self) -> _Lookup:
-        return _Lookup(self.factors, self.n_variables, self.degree)
+    def _lookup(self) -> Lookup:
+        return Lookup(self.factors, self.n_variables, self.degree)
 
     @cached_property
     def cofactors(self) -> np.ndarray:
@@ -230,10 +272,10 @@ class MonomialBasis:
         p, width = self.n_variables, self.degree - 1
         if not self._explicit:
             order = min(p, self.max_order or p) - 1
-            return _stack(_all_factors(p, width, order), width)
+            return stack(all_factors(p, width, order), width)
         rows = [np.full((1, width), -1, np.int32)]
-        for j, length in _runs(self.degree):
-            rows.append(_without(self.factors[_run_is(self.factors, j, length)], j, length))
+        for j, length in runs(self.degree):
+            rows.append(without(self.factors[run_is(self.factors, j, length)], j, length))
         members = np.concatenate(rows)
         if width:
             suffixes = [np.pad(members[:, j:], ((0, 0), (0, j)), constant_values=-1) for j in range(width)]
@@ -254,7 +296,7 @@ class MonomialBasis:
         p, width, ends = self.n_variables, self.degree - 1, self.cofactor_ends
         if len(self.cofactors) == 1:
             return []
-        parents = _Lookup(self.cofactors, p, width)(_without(self.cofactors, 0, 1))
+        parents = Lookup(self.cofactors, p, width)(without(self.cofactors, 0, 1))
         variables = self.cofactors[:, 0]
         return [
             recipe
@@ -266,15 +308,15 @@ class MonomialBasis:
     def _incidence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Terms and cofactors of all nodes, by variable, then power, then cofactor, and where each group begins."""
         p, width = self.n_variables, self.degree - 1
-        lookup = _Lookup(self.cofactors, p, width)
+        lookup = Lookup(self.cofactors, p, width)
         variables, powers, terms, cofactors = [], [], [], []
-        for j, length in _runs(self.degree):
-            here = np.flatnonzero(_run_is(self.factors, j, length)).astype(np.int32)
+        for j, length in runs(self.degree):
+            here = np.flatnonzero(run_is(self.factors, j, length)).astype(np.int32)
             rows = self.factors[here]
             variables.append(rows[:, j])
             powers.append(np.full(len(here), length, np.int8))
             terms.append(here)
-            cofactors.append(lookup(_without(rows, j, length)))
+            cofactors.append(lookup(without(rows, j, length)))
         variable, power = np.concatenate(variables), np.concatenate(powers)
         term, cofactor = np.concatenate(terms), np.concatenate(cofactors)
         group = variable * np.int64(self.degree + 1) + power
@@ -306,38 +348,6 @@ def _gigabytes(n: float) -> str:
     return f"{n / 1e9:,.3g} GB"
 
 
-def _all_factors(p: int, degree: int, max_order: int | None) -> list[np.ndarray]:
-    """Rows of factors of every monomial, a list with an array a degree 0, 1, …; lexicographic."""
-    rows = np.empty((1, 0), np.int32)
-    order = np.zeros(1, np.int64)
-    levels = [rows]
-    for d in range(1, degree + 1):
-        last = rows[:, -1] if d > 1 else np.zeros(1, np.int32)
-        counts = p - last.astype(np.int64)
-        if max_order is not None and d > 1:
-            counts = np.where(order < max_order, counts, 1)
-        elif max_order == 0:
-            counts = np.zeros(1, np.int64)
-        starts = np.repeat(np.cumsum(counts) - counts, counts)
-        added = np.repeat(last, counts) + (np.arange(counts.sum()) - starts).astype(np.int32)
-        grown = np.repeat(rows, counts, axis=0)
-        is_new = added != grown[:, -1] if d > 1 else np.ones(len(added), bool)
-        order = np.repeat(order, counts) + is_new
-        rows = np.concatenate([grown, added[:, None]], axis=1)
-        levels.append(rows)
-    return levels
-
-
-def _stack(levels: list[np.ndarray], width: int) -> np.ndarray:
-    """Rows of several degrees in one array, padded with -1."""
-    out = np.full((sum(map(len, levels)), width), -1, np.int32)
-    start = 0
-    for rows in levels:
-        out[start : start + len(rows), : rows.shape[1]] = rows
-        start += len(rows)
-    return out
-
-
 def _explicit_factors(p: int, degree: int | None, terms: list[Sequence[int]]) -> np.ndarray:
     if not terms:
         raise ValueError("terms is empty: list at least one term, such as (0, 0)")
@@ -360,57 +370,6 @@ def _explicit_factors(p: int, degree: int | None, terms: list[Sequence[int]]) ->
     width = max(map(len, rows)) if degree is None else degree
     ordered = sorted(rows, key=lambda r: (len(r), r))
     return np.array([r + (-1,) * (width - len(r)) for r in ordered], np.int32)
-
-
-def _runs(degree: int) -> list[tuple[int, int]]:
-    """Where a variable can stand in a sorted term: (first position, power)."""
-    return [(j, length) for length in range(1, degree + 1) for j in range(degree + 1 - length)]
-
-
-def _run_is(factors: np.ndarray, j: int, length: int) -> np.ndarray:
-    """Rows in which one variable fills exactly the positions j … j + length − 1."""
-    v = factors[:, j]
-    here = (v >= 0) & (factors[:, j + length - 1] == v)
-    if j:
-        here &= factors[:, j - 1] != v
-    if j + length < factors.shape[1]:
-        here &= factors[:, j + length] != v
-    return here
-
-
-def _without(factors: np.ndarray, j: int, length: int) -> np.ndarray:
-    """Rows without the positions j … j + length − 1, padded to one column less."""
-    pad = np.full((len(factors), length - 1), -1, np.int32)
-    return np.concatenate([factors[:, :j], factors[:, j + length :], pad], axis=1)
-
-
-def _keys(factors: np.ndarray, p: int, width: int) -> np.ndarray:
-    """One sortable number a row of at most `width` factors: digits in base p + 1, or bytes if too long."""
-    if (p + 1) ** width >= 2**63:
-        padded = np.zeros((len(factors), width), ">u4")
-        padded[:, : factors.shape[1]] = factors + 1
-        return padded.view(f"S{4 * width}")[:, 0]
-    key = np.zeros(len(factors), np.int64)
-    for j in range(width):
-        key *= p + 1
-        if j < factors.shape[1]:
-            key += factors[:, j] + 1
-    return key
-
-
-class _Lookup:
-    """Positions of rows of factors in a list of such rows; -1 for a row that is not in the list."""
-
-    def __init__(self, rows: np.ndarray, p: int, width: int) -> None:
-        self._p, self._width = p, width
-        keys = _keys(rows, p, width)
-        self._order = np.argsort(keys, kind="stable").astype(np.int32)
-        self._keys = keys[self._order]
-
-    def __call__(self, rows: np.ndarray) -> np.ndarray:
-        keys = _keys(rows, self._p, self._width)
-        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[at] == keys, self._order[at], np.int32(-1))
 
 
 def _recipes(start: int, stop: int, variables: np.ndarray, parents: np.ndarray, p: int) -> list[Recipe]:

@@ -74,13 +74,14 @@ def gaussian(precision: np.ndarray) -> PolynomialModel:
     if precision.ndim != 2 or precision.shape[0] != precision.shape[1] or not np.allclose(precision, precision.T):
         raise ValueError("the precision must be a symmetric matrix")
     precision = (precision + precision.T) / 2
-    if np.linalg.eigvalsh(precision)[0] <= 0:
-        raise ValueError("the precision matrix must be positive definite")
-    p = len(precision)
-    theta: dict[tuple[int, ...], float] = {
-        (i, j): precision[i, j] / (2 if i == j else 1) for i in range(p) for j in range(i, p) if precision[i, j] != 0
-    }
-    return PolynomialModel.from_dict(theta)
+    try:
+        np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError:
+        raise ValueError("the precision matrix must be positive definite") from None
+    i, j = np.nonzero(np.triu(precision))
+    values = np.where(i == j, 0.5, 1.0) * precision[i, j]
+    terms: list[tuple[int, ...]] = list(zip(i.tolist(), j.tolist(), strict=True))
+    return PolynomialModel.from_dict(dict(zip(terms, values.tolist(), strict=True)))
 
 
 def gaussian_10(rng: int | np.random.Generator | None = 0) -> PolynomialModel:

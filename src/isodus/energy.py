@@ -23,6 +23,7 @@ from .basis import Index, Local, MonomialBasis
 
 __all__ = [
     "Coefficients",
+    "Cofactors",
     "cofactor_matrix",
     "conditional_coefficients",
     "descend",
@@ -62,13 +63,45 @@ def powers(x: Array, s: int) -> Array:
     return out
 
 
-def cofactor_matrix(basis: MonomialBasis, X: Array) -> Array:
-    """H, shape (m, n): every cofactor of the basis at every sample; X has shape (p, n)."""
-    H = empty((len(basis.cofactors), X.shape[1]), X)
+def cofactor_matrix(basis: MonomialBasis, X: Array, most: int | None = None) -> Array:
+    """H, shape (m, n): every cofactor of the basis at every sample; X has shape (p, n). most: the first so many."""
+    H = empty((most or len(basis.cofactors), X.shape[1]), X)
     H[:1, :] = 1.0
     for columns, variables, parents in basis.recipes:
-        multiply_into(H[columns, :], rows(X, variables), rows(H, parents))
+        if columns.stop <= H.shape[0]:
+            multiply_into(H[columns, :], rows(X, variables), rows(H, parents))
     return H
+
+
+class Cofactors(NamedTuple):
+    """H of which only the rows of degree ≤ s − 2 are made: most are of degree s − 1, a variable times one of those."""
+
+    basis: MonomialBasis
+    X: Array
+    lower: Array
+
+    @classmethod
+    def of(cls, basis: MonomialBasis, X: Array) -> Cofactors:
+        """At samples X, (p, n)."""
+        return cls(basis, X, cofactor_matrix(basis, X, int(basis.cofactor_ends[max(basis.degree - 2, 0)])))
+
+    def squared(self) -> Cofactors:
+        """H²."""
+        X = self.X[: self.basis.n_variables, :]
+        return Cofactors(self.basis, X * X, self.lower * self.lower)
+
+    def product(self, v: Array) -> Array:
+        """v Hᵀ, v of shape (q, n): that with x_j h is that of v x_j with h, many h at once."""
+        xp, m = namespace(v), self.lower.shape[0]
+        out = empty((v.shape[0], len(self.basis.cofactors)), v)
+        out[:, :m] = v @ xp.matrix_transpose(self.lower)
+        for columns, variables, parents in self.basis.recipes:
+            if columns.start < m:
+                continue
+            x, lower = rows(self.X, variables), rows(self.lower, parents)
+            v_x, h = (v * x, lower) if x.shape[0] == 1 else (v, x * lower)
+            out[:, columns] = v_x @ xp.matrix_transpose(h)
+        return out
 
 
 def local_parameters(basis: MonomialBasis, theta: np.ndarray, nodes: Sequence[int]) -> list[np.ndarray]:
@@ -123,12 +156,15 @@ def conditional_coefficients(C: Coefficients, H: Array) -> Array:
     return a
 
 
-def transpose_product(v: Array, H: Array, m: int) -> Coefficients:
+def transpose_product(v: Array, H: Array | Cofactors, m: int) -> Coefficients:
     """v Hᵀ for v of shape (s, q, n): how derivatives by a become those by θ; m: cofactors of degree ≤ s − 2."""
-    xp = namespace(H)
+    xp = namespace(v)
     s, q, n = v.shape
-    first = v[0, :, :] @ xp.matrix_transpose(H)
-    rest = xp.reshape(v[1:, :, :], ((s - 1) * q, n)) @ xp.matrix_transpose(H[:m, :])
+    if isinstance(H, Cofactors):
+        first, lower = H.product(v[0, :, :]), H.lower
+    else:
+        first, lower = v[0, :, :] @ xp.matrix_transpose(H), H[:m, :]
+    rest = xp.reshape(v[1:, :, :], ((s - 1) * q, n)) @ xp.matrix_transpose(lower)
     return Coefficients(first, xp.reshape(rest, (s - 1, q, m)))
 
 

@@ -25,7 +25,7 @@ from .losses import Loss
 from .model import PolynomialModel
 from .objective import MANY, Evaluation, Objective
 from .optimum import Optimum
-from .samples import ArraySamples, check_variation, generator, no_variation, standardisation
+from .samples import ArraySamples, check_variation, generator, no_variation, ordered, standardisation
 from .solvers.newton import Problem, Rung, ladder
 from .suitability import check_suitability
 from .validation import (
@@ -112,7 +112,8 @@ def prepare(
         X, names = check_samples(estimator, X, single=True)
         how = check_dependence(estimator.dependence, estimator.weights, groups, X.shape[0])
         weight, n = check_weight(sample_weight, X, how.importance)
-        check_suitability(X, weight, names)
+        in_order = ordered(X, weight)
+        check_suitability(X, weight, names, in_order)
         if weight is not None and bool(namespace(X).any(weight == 0)):  # what has no weight is not there
             there = on_device(np.flatnonzero(to_host(weight)), X)
             X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
@@ -121,7 +122,7 @@ def prepare(
         some = X
     else:
         X, names, how, n = _check_blocked(estimator, blocked, groups)
-        some, weight = blocked.kept, blocked.kept_weight
+        some, weight, in_order = blocked.kept, blocked.kept_weight, None
     if how.groups is not None and (many := check_groups(how.groups)) < _FEW_GROUPS:
         warn(
             f"standard errors from {many} groups are themselves uncertain, and too small on average; "
@@ -141,7 +142,7 @@ def prepare(
     p = X.shape[1]
     centre, width = np.zeros(p), np.ones(p)
     if units or estimator.center or estimator.scale:
-        centre, width = standardisation(some, weight, names, rng=np.random.default_rng(0))
+        centre, width = standardisation(some, weight, names, np.random.default_rng(0), in_order)
     location = centre if estimator.center and basis.closed_under_translation else np.zeros(p)
     scale = width if estimator.scale else np.ones(p)
     return Setting(X, weight, n, names, basis, centre, width, location, scale, how)
@@ -159,7 +160,7 @@ def _check_blocked(estimator: Any, X: Blocked, groups: Any) -> tuple[Blocked, li
     how = check_dependence(estimator.dependence, estimator.weights, None, n)
     if X.weighted and not how.importance:
         check_counts(X.total, n)
-    check_suitability(X.kept, X.kept_weight, names, X.kept_rows)
+    check_suitability(X.kept, X.kept_weight, names, numbers=X.kept_rows)
     constant = np.flatnonzero(X.low == X.high)
     if len(constant):
         raise no_variation([names[i] for i in constant])

@@ -7,14 +7,15 @@ slopes by all the others only to see that they may stay zero, `full`, in one pas
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from . import univariate
-from .arrays import contract, namespace, to_host
+from .arrays import Array, contract, namespace, on_accelerator, on_device, rows_at_once, to_host
 from .basis import MonomialBasis
 from .energy import cofactor_matrix, conditional_coefficients, powers, rows, scatter
 from .losses import Loss
@@ -22,11 +23,23 @@ from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .losses.screening import Tilted
 from .objective import Objective
 from .samples import ArraySamples
-from .solvers.proximal import Point
+from .solvers.proximal import Point, Solved, lasso, minimize
 
-__all__ = ["GramNodes", "Nodes", "SampledNodes", "TiltedNodes", "packed"]
+__all__ = ["GramNodes", "Nodes", "Problem", "SampledNodes", "TiltedNodes", "packed"]
+
+_FEW = 4  # times the places of a node that all pairs must be, for those to be picked one by one
+_CELLS = 2e6  # moments that are picked at once
 
 Evaluate = Callable[[np.ndarray, np.ndarray], Point]
+
+
+class Problem(NamedTuple):
+    """Where a solver starts, what each parameter costs, its least value and its slope's unit; all (rows, A)."""
+
+    theta: np.ndarray
+    cost: np.ndarray
+    low: np.ndarray
+    unit: np.ndarray
 
 
 class Nodes(Protocol):
@@ -40,8 +53,8 @@ class Nodes(Protocol):
     def full(self, theta: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Values, (p,), and slopes by all parameters, (p, K), at θ, (p, K); of some nodes, (rows,) and (rows, K)."""
 
-    def on(self, rows: np.ndarray, places: np.ndarray) -> Evaluate:
-        """evaluate(which, theta) of some nodes by some parameters: places, (rows, A), padded with -1."""
+    def solve(self, rows: np.ndarray, places: np.ndarray, problem: Problem, tol: float, max_iter: int) -> Solved:
+        """The minimum of some nodes over some parameters: places, (rows, A), padded with -1."""
 
     def noise(self, theta: np.ndarray, value: np.ndarray, free: np.ndarray) -> np.ndarray:
         """Root of the mean square over samples of each slope, (p, K), where the places `free` are fitted."""
@@ -57,80 +70,140 @@ class GramNodes:
 
         F_i = c·M_i + a M_ii + cᵀMc/(4a) − ½ log a + ½ log π.
 
-    The places of node i: 0 for x_i, 1 + j for x_i x_j, so 1 + i for x_i².
+    columns: (p, K), that of M which belongs to each place of a node: 0 for x_i, 1 + j for x_i x_j; -1 for none; own:
+    (p,), the place of x_i². M may lie on an accelerator, and stays there where nodes have few of all pairs.
     """
 
-    def __init__(self, basis: MonomialBasis, moments: np.ndarray) -> None:
-        p = basis.n_variables
-        self.moments, self.terms = moments, np.full((p, p + 1), -1)
-        here = np.arange(len(basis))
-        one, two = basis.degrees == 1, basis.degrees == 2
-        self.terms[basis.factors[one, 0], 0] = here[one]
-        i, j = basis.factors[two].T
-        self.terms[i, 1 + j] = self.terms[j, 1 + i] = here[two]
-        self._own = 1 + np.arange(p)
+    def __init__(self, basis: MonomialBasis, moments: Array) -> None:
+        p, here = basis.n_variables, np.arange(len(basis))
+        one, two = here[basis.degrees == 1], here[basis.degrees == 2]
+        i, j = basis.factors[two, 0], basis.factors[two, 1]
+        node = np.concatenate([basis.factors[one, 0], i, j[i != j]])
+        column = np.concatenate([np.zeros_like(one), 1 + j, 1 + i[i != j]])
+        term = np.concatenate([one, two, two[i != j]])
+        order, count = np.argsort(node * np.int64(p + 1) + column), np.bincount(node, minlength=p)
+        at = node[order], np.arange(len(node)) - np.repeat(np.cumsum(count) - count, count)
+        self.terms, self.columns = np.full((2, p, int(count.max())), -1)
+        self.terms[at], self.columns[at] = term[order], column[order]
+        self._few = _FEW * self.columns.shape[1] <= p
+        self.moments = moments if self._few else to_host(moments)
+        self.own = np.argmax(self.columns == 1 + np.arange(p)[:, None], axis=1)
+        self._mean, self._square = to_host(moments[0, 1:]), to_host(namespace(moments).linalg.diagonal(moments))[1:]
+        self._beside = np.where(self.columns >= 0, self._moments(1 + np.arange(p)[:, None], self.columns), 0.0)
+
+    def _moments(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """M_ij on the host, wherever M lies; of a column -1 anything."""
+        M, at = self.moments, np.maximum(i, 0) * np.int64(self.moments.shape[0]) + np.maximum(j, 0)
+        xp = namespace(M)
+        return to_host(xp.take(xp.reshape(M, (-1,)), on_device(at.ravel(), M))).reshape(at.shape)
+
+    def _product(self, c: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """c M at the places of each node, (rows, K), by the few of c, (rows, K), that are not zero."""
+        if not self._few:
+            r, k = np.nonzero(c)
+            C = csr_array((c[r, k], (r, columns[r, k])), shape=(len(c), len(self.moments)))
+            return np.take_along_axis(C @ self.moments, np.maximum(columns, 0), axis=1)
+        at, out = packed(c != 0), np.empty_like(c)
+        values = np.where(at >= 0, np.take_along_axis(c, at, axis=1), 0.0)
+        those = np.take_along_axis(columns, at, axis=1)
+        step = max(int(_CELLS / (at.shape[1] * c.shape[1])), 1)
+        for some in (slice(start, start + step) for start in range(0, len(c), step)):
+            M = self._moments(those[some, :, None], columns[some, None, :])
+            out[some] = np.matmul(values[some, None, :], M)[:, 0]
+        return out
 
     def full(self, theta: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Values, (p,), and slopes by all parameters, (p, K), at θ, (p, K); of some nodes, (rows,) and (rows, K)."""
         rows = np.arange(len(theta)) if rows is None else rows
-        nodes, M, columns = np.arange(len(rows)), self.moments, self._own[rows]
+        nodes, own, columns, beside = np.arange(len(rows)), self.own[rows], self.columns[rows], self._beside[rows]
         c = theta[rows]
-        a = c[nodes, columns]
-        c[nodes, columns] = 0.0
-        Mc = csr_array(c) @ M
-        quadratic = np.einsum("ij,ij->i", c, Mc)
-        own, diagonal = M[columns], np.diagonal(M)[columns]
-        gradient = Mc
+        a = c[nodes, own]
+        c[nodes, own] = 0.0
+        gradient = self._product(c, columns)
+        quadratic = np.einsum("ij,ij->i", c, gradient)
         gradient /= 2 * a[:, None]
-        gradient += own
-        gradient[nodes, columns] = diagonal - quadratic / (4 * a * a) - 1 / (2 * a)
-        return _gaussian_value(np.einsum("ij,ij->i", c, own), a, diagonal, quadratic), gradient
+        gradient += beside
+        gradient[columns < 0] = 0.0
+        gradient[nodes, own] = self._square[rows] - quadratic / (4 * a * a) - 1 / (2 * a)
+        return _gaussian_value(np.einsum("ij,ij->i", c, beside), a, self._square[rows], quadratic), gradient
 
-    def on(self, rows: np.ndarray, places: np.ndarray) -> Evaluate:
-        """evaluate(which, theta) of some nodes by some parameters: places, (rows, A), padded with -1."""
-        none = places < 0
-        own = np.argmax(places == self._own[rows][:, None], axis=1)
-        at = np.where(none, 0, places)
-        M = self.moments[at[:, :, None], at[:, None, :]]
-        m = self.moments[self._own[rows][:, None], at]
-        none[np.arange(len(rows)), own] = True  # the square is no column of the regression
+    def solve(self, rows: np.ndarray, places: np.ndarray, problem: Problem, tol: float, max_iter: int) -> Solved:
+        """The minimum of some nodes over some parameters: places, (rows, A), padded with -1."""
+        there, nodes = places >= 0, np.arange(len(rows))
+        own = np.argmax(places == self.own[rows][:, None], axis=1)
+        columns = np.where(there, self.columns[rows[:, None], places], -1)
+        M, m = self._moments(columns[:, :, None], columns[:, None, :]), self._beside[rows[:, None], places]
+        none = ~there
+        none[nodes, own] = True  # the square is no column of the regression
         M[none[:, :, None] | none[:, None, :]] = 0.0
         m[none] = 0.0
-        padding = np.where(places < 0, 1.0, 0.0)
-        diagonal = np.diagonal(self.moments)[self._own[rows]]
-
-        def evaluate(which: np.ndarray, theta: np.ndarray) -> Point:
-            q, k = np.arange(len(which)), own[which]
-            a, G = theta[q, k], M[which]
-            c = theta.copy()
-            c[q, k] = 0.0
-            Mc = np.matmul(G, c[:, :, None])[:, :, 0]
-            quadratic = np.einsum("ij,ij->i", c, Mc)
-            gradient = m[which] + Mc / (2 * a[:, None])
-            gradient[q, k] = diagonal[which] - quadratic / (4 * a * a) - 1 / (2 * a)
-            H = G / (2 * a[:, None, None])
-            H[q, k, :] = H[q, :, k] = -Mc / (2 * a * a)[:, None]
-            H[q, k, k] = quadratic / (2 * a**3) + 1 / (2 * a * a)
-            np.einsum("ijj->ij", H)[:] += padding[which]
-            value = _gaussian_value(np.einsum("ij,ij->i", c, m[which]), a, diagonal[which], quadratic)
-            return Point(value, gradient, H)
-
-        return evaluate
+        part = _Part(M, m, own, self._square[rows], (~there).astype(float))
+        return minimize(part, part.minimum(*problem[:3]), *problem[1:], tol=tol, max_iter=max_iter)
 
     def noise(self, theta: np.ndarray, value: np.ndarray, free: np.ndarray) -> np.ndarray:
         """That of the Gaussian without interactions: σ_i σ_j for the slope by x_i x_j, √2 σ_i² for x_i².
 
         Without a free linear term its mean is zero, and so σ_i² = M_ii.
         """
-        mean, second = np.where(free[:, 0], self.moments[0, 1:], 0.0), np.diagonal(self.moments)[1:]
-        deviation = np.sqrt(np.maximum(second - mean * mean, 1e-300))
-        noise = deviation[:, None] * np.append(1.0, deviation)
-        noise[np.arange(len(theta)), self._own] = np.sqrt(2.0) * deviation * deviation
+        deviation = self.deviations(free)
+        noise = deviation[:, None] * np.append(np.append(1.0, deviation), 1.0)[self.columns]
+        noise[np.arange(len(theta)), self.own] = np.sqrt(2.0) * deviation * deviation
         return noise
+
+    def deviations(self, free: np.ndarray) -> np.ndarray:
+        """σ_i, (p,), where the places `free` are fitted."""
+        mean = np.where((free & (self.columns == 0)).any(axis=1), self._mean, 0.0)
+        return np.sqrt(np.maximum(self._square - mean * mean, 1e-300))
 
     def effective(self, theta: np.ndarray) -> None:
         """There are no weights."""
         return None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some nodes by some parameters: M (rows, A, A), m (rows, A), zero at padding and at `own`, the place of x_i²."""
+
+    M: np.ndarray
+    m: np.ndarray
+    own: np.ndarray
+    square: np.ndarray
+    padding: np.ndarray
+
+    def minimum(self, theta: np.ndarray, cost: np.ndarray, low: np.ndarray) -> np.ndarray:
+        """Where F_i + Σ cost|θ| is least; θ where that is not finite. What has a least value is a alone.
+
+        With c = −2aβ it is a Q(β) − ½ log a, Q = M_ii − 2β·m + βᵀMβ + 2Σ cost|β|: a lasso that does not know of a,
+        and a = 1/(2Q).
+        """
+        nodes, own = np.arange(len(theta)), self.own
+        H, costs = self.M.copy(), cost.copy()
+        np.einsum("ijj->ij", H)[:] += self.padding
+        H[nodes, own, own], costs[nodes, own] = 1.0, 0.0
+        beta = lasso(H, -self.m, np.zeros_like(theta), costs, np.full_like(theta, -np.inf))
+        residual = np.einsum("ij,ij->i", beta, np.matmul(self.M, beta[:, :, None])[:, :, 0] - 2 * self.m)
+        Q = self.square + residual + 2 * np.einsum("ij,ij->i", costs, np.abs(beta)) + cost[nodes, own]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            a = np.maximum(1 / (2 * Q), low[nodes, own])
+            found = -2 * a[:, None] * beta
+        found[nodes, own] = a
+        good = (Q > 0) & np.isfinite(found).all(axis=1)
+        return np.where(good[:, None], found, theta)
+
+    def __call__(self, which: np.ndarray, theta: np.ndarray) -> Point:
+        """Values, slopes and curvatures of those of the nodes, each at its own point."""
+        q, k, G, m, square = np.arange(len(which)), self.own[which], self.M[which], self.m[which], self.square[which]
+        a, c = theta[q, k], theta.copy()
+        c[q, k] = 0.0
+        Mc = np.matmul(G, c[:, :, None])[:, :, 0]
+        quadratic = np.einsum("ij,ij->i", c, Mc)
+        gradient = m + Mc / (2 * a[:, None])
+        gradient[q, k] = square - quadratic / (4 * a * a) - 1 / (2 * a)
+        H = G / (2 * a[:, None, None])
+        H[q, k, :] = H[q, :, k] = -Mc / (2 * a * a)[:, None]
+        H[q, k, k] = quadratic / (2 * a * a * a) + 1 / (2 * a * a)
+        np.einsum("ijj->ij", H)[:] += self.padding[which]
+        return Point(_gaussian_value(np.einsum("ij,ij->i", c, m), a, square, quadratic), gradient, H)
 
 
 def _gaussian_value(linear: np.ndarray, a: np.ndarray, diagonal: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
@@ -179,8 +252,12 @@ class SampledNodes:
             sizes.append(len(mine))
         return basis, sizes, at
 
-    def on(self, rows: np.ndarray, places: np.ndarray) -> Evaluate:
-        """evaluate(which, theta) of some nodes by some parameters: places, (rows, A), padded with -1."""
+    def solve(self, rows: np.ndarray, places: np.ndarray, problem: Problem, tol: float, max_iter: int) -> Solved:
+        """The minimum of some nodes over some parameters: places, (rows, A), padded with -1."""
+        return minimize(self._on(rows, places), *problem, tol=tol, max_iter=max_iter)
+
+    def _on(self, rows: np.ndarray, places: np.ndarray) -> Evaluate:
+        """evaluate(which, theta) of some nodes by some parameters."""
         basis, sizes, at = self.small(rows, places)
         objective, A = Objective(basis, self.objective.loss, self.objective.samples), places.shape[1]
 
@@ -273,15 +350,27 @@ class TiltedNodes(SampledNodes):
             u -= xp.reshape(found.moments, (s, q, n))
             known = [*(u[l, ...] for l in range(s)), contract(a, u)]
             for l, one in enumerate(known):
-                for j, i in enumerate(changed.tolist()):
-                    table[start:stop, p + l * p + i] = one[j, :]
+                _put_columns(table[start:stop, (1 + l) * p : (2 + l) * p], changed, one)
             total = xp.sum(value, axis=1) if count is None else value @ count
             return to_host(total), float(n) if count is None else float(xp.sum(count))
 
-        done = samples.each(fill, 4096)
+        width = 8 * (len(basis.cofactors) + 3 * s * q)
+        done = samples.each(fill, rows_at_once(samples.like(), 4096, width))
         self.pilot[changed] = theta[changed]
         self.value[changed] = sum(total for total, _ in done) / sum(n for _, n in done)
         return self.value.copy()
+
+
+def _put_columns(table: Array, columns: np.ndarray, values: Array) -> None:
+    """Rows of values, (q, b), into columns of a table, (b, p), in place."""
+    turned = namespace(values).matrix_transpose(values)
+    if len(columns) == table.shape[1]:
+        table[...] = turned
+    elif on_accelerator(table):
+        table[:, on_device(columns, table)] = turned
+    else:
+        for j, i in enumerate(columns.tolist()):
+            table[:, i] = turned[:, j]
 
 
 def packed(inside: np.ndarray) -> np.ndarray:

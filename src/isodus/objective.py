@@ -35,6 +35,7 @@ from .arrays import (
 from .basis import Index, Local, MonomialBasis
 from .energy import (
     Coefficients,
+    Cofactors,
     cofactor_matrix,
     conditional_coefficients,
     gather,
@@ -136,26 +137,52 @@ class Objective:
         values: as in `slopes`; free: for each node the l − 1 of the powers x_i^l whose parameters are fitted. The slope
         by these is zero on average then, and so is what a slope has along them.
         """
-        locals_ = [self.basis.local(i) for i in nodes]
-        C = scatter(self.basis, nodes, thetas, self.samples.like())
-        logs = None if self.loss.link == "mean" else np.asarray(values)
-        block = partial(_block_squares, self._pointwise(nodes, thin(C), False), logs, C.higher.shape[-1])
-        total = to_host(self.samples.sum(block, self.block_rows(locals_)))
-        total = total[:, :, 1:] / total[0, 0, 0]
-        out, s = [], self.basis.degree
-        for j, (local, some) in enumerate(zip(locals_, free, strict=True)):
-            squares = self._split_gradient(total[0, j], local)
-            across = np.array([self._split_gradient(total[1 + l, j], local) for l in some])
-            if len(some):
-                # the constant is the first cofactor, so ⟨s_l s_k⟩ stands in its places
-                m, width = len(self.basis.cofactors), (total.shape[2] - len(self.basis.cofactors)) // max(s - 1, 1)
-                at = [0 if k == 0 else m + (k - 1) * width for k in some]
-                G = np.array([total[1 + l, j, at] for l in some])
-                explained = np.einsum("lk,lk->k", across, np.linalg.pinv(G, rcond=1e-10) @ across)
-                explained[local.cofactors == 0] = 0.0  # those powers themselves, which have no interaction
-                squares = np.maximum(squares - explained, 1e-6 * squares)
-            out.append(np.sqrt(squares))
-        return out
+        locals_, places = [self.basis.local(i) for i in nodes], self.noise_by(self.basis, nodes, thetas, values, free)
+        return [self._split_gradient(row, local) for row, local in zip(to_host(places), locals_, strict=True)]
+
+    def noise_by(
+        self,
+        whole: MonomialBasis,
+        nodes: Sequence[int],
+        thetas: Sequence[np.ndarray],
+        values: Sequence[float],
+        free: Sequence[Sequence[int]],
+    ) -> Array:
+        """As `noise`, by all terms of a larger basis too: (q, L), in the places of its cofactors, where samples lie."""
+        logs, s, (m, wide) = None if self.loss.link == "mean" else np.asarray(values), self.basis.degree, _widths(whole)
+        block = partial(_block_squares, self._wide(whole, nodes, thetas), logs, m)
+        total = self.samples.sum(block, self._wide_rows(whole, nodes, 3))
+        xp, total = namespace(total), total[:, :, 1:] / total[0, 0, 0]
+        # the constant is the first cofactor, so ⟨s_l s_k⟩ stands in its places
+        at, held = [0, *(wide + l * m for l in range(s - 1))], np.zeros((len(nodes), s))
+        for row, some in zip(held, free, strict=True):
+            row[list(some)] = 1.0
+        G = to_host(xp.stack([total[1:, :, k] for k in at])).transpose(2, 0, 1) * held[:, :, None] * held[:, None, :]
+        inverse = on_device(np.linalg.pinv(G, rcond=1e-10), total)
+        explained = xp.zeros_like(total[0, ...])
+        for l in range(s):
+            along = xp.zeros_like(explained)
+            for k in range(s):
+                along += inverse[:, l, k][:, None] * total[1 + k, ...]
+            explained += along * total[1 + l, ...]
+        for k in at:
+            explained[:, k] = 0.0  # those powers themselves, which have no interaction
+        return xp.sqrt(xp.maximum(total[0, ...] - explained, 1e-6 * total[0, ...]))
+
+    def slopes_by(self, whole: MonomialBasis, nodes: Sequence[int], thetas: Sequence[np.ndarray]) -> Array:
+        """Slopes by all terms of a larger basis: (q, L), in the places of its cofactors, where the samples lie."""
+        block = partial(_block_sums, self._wide(whole, nodes, thetas), None, _widths(whole)[0])
+        sums = self.samples.sum(block, self._wide_rows(whole, nodes, 1))
+        return sums.derivatives / (sums.count if self.loss.link == "mean" else sums.value[:, None])
+
+    def _wide(self, whole: MonomialBasis, nodes: Sequence[int], thetas: Sequence[np.ndarray]) -> Seen:
+        """From a block to the cofactors of a larger basis and the loss there, by the few terms of this one."""
+        seen = self._pointwise(nodes, thin(scatter(self.basis, nodes, thetas, self.samples.like())), False)
+        return lambda X: (Cofactors.of(whole, X), seen(X)[1])
+
+    def _wide_rows(self, whole: MonomialBasis, nodes: Sequence[int], arrays: int) -> int:
+        """How many samples a block holds that has so many arrays of the lower cofactors."""
+        return self._rows(arrays * _widths(whole)[0] + len(self.basis.cofactors), 0, len(nodes), False)
 
     def slopes(
         self, nodes: Sequence[int], thetas: Sequence[np.ndarray], values: Sequence[float], rows: Sequence[np.ndarray]
@@ -224,11 +251,13 @@ class Objective:
 
     def block_rows(self, locals_: Sequence[Local], hessian: bool = False) -> int:
         """How many samples a block holds, so that its arrays stay in cache, or in the memory of an accelerator."""
-        most = max(len(local.terms) for local in locals_)
-        width = len(self.basis.cofactors) + most + 3 * self.basis.degree * len(locals_)
+        return self._rows(len(self.basis.cofactors), max(len(local.terms) for local in locals_), len(locals_), hessian)
+
+    def _rows(self, cofactors: int, most: int, q: int, hessian: bool) -> int:
+        width = cofactors + most + 3 * self.basis.degree * q
         width *= 4 if self.samples.single else 8
         on_host = int(np.clip(_BLOCK_BYTES[most >= MANY] // (16 * width) * 16, 256, 16384))  # whole cache lines
-        return rows_at_once(self.samples.like(), on_host, width + 32 * hessian * most * len(locals_))
+        return rows_at_once(self.samples.like(), on_host, width + 32 * hessian * most * q)
 
     def _plan(self, i: int, local: Local) -> Plan:
         if i not in self._plans:
@@ -290,10 +319,15 @@ def _block_squares(seen: Seen, logs: np.ndarray | None, m: int, X: Array, count:
         slope = slope * xp.exp(shift - on_device(logs, X))[:, None]
     weighted = slope if count is None else slope * count
     n = float(X.shape[1]) if count is None else float(xp.sum(count))
-    parts = [_in_places(slope * weighted, H * H, m)]
+    parts = [_in_places(slope * weighted, H.squared(), m)]
     parts += [_in_places(slope[l : l + 1, ...] * weighted, H, m) for l in range(slope.shape[0])]
-    squares = xp.stack(parts)
-    return xp.concat([xp.full_like(squares[:, :, :1], n), squares], axis=2)
+    products = xp.stack(parts)
+    return xp.concat([xp.full_like(products[:, :, :1], n), products], axis=2)
+
+
+def _widths(basis: MonomialBasis) -> tuple[int, int]:
+    """How many cofactors of a basis have degree ≤ s − 2, and how many there are."""
+    return int(basis.cofactor_ends[max(basis.degree - 2, 0)]), len(basis.cofactors)
 
 
 def _slope(factors: list[tuple[Array, Array]], rest: Array | None) -> Array:
@@ -354,7 +388,7 @@ def _batched_grams(
 
 def _in_places(v: Array, H: Array, m: int) -> Array:
     """v Hᵀ for v of shape (s, q, n), a row a node: in the places of all cofactors, then by power of the first m."""
-    xp = namespace(H)
+    xp = namespace(v)
     first, higher = transpose_product(v, H, m)
     return xp.concat([first, xp.reshape(xp.permute_dims(higher, (1, 0, 2)), (first.shape[0], -1))], axis=1)
 

@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from .nodewise import Nodes, TiltedNodes, packed
-from .solvers.proximal import Solved, minimize, residual
+from .nodewise import Nodes, Problem, TiltedNodes, packed
+from .solvers.proximal import Solved, residual
 
 __all__ = ["LOOSE", "Penalized", "Start", "at", "begin", "follow", "over", "settled"]
 
@@ -302,9 +302,9 @@ def _on(
     def pick(x: np.ndarray, otherwise: float) -> np.ndarray:
         return np.where(places >= 0, x[rows[:, None], places], otherwise)
 
-    start, costs, floor, units = pick(theta, 0.0), pick(cost, 0.0), pick(low, -np.inf), pick(unit, 1.0)
+    problem = Problem(pick(theta, 0.0), pick(cost, 0.0), pick(low, -np.inf), pick(unit, 1.0))
     with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is not taken
-        return places, minimize(nodes.on(rows, places), start, costs, floor, units, tol=tol, max_iter=max_iter)
+        return places, nodes.solve(rows, places, problem, tol, max_iter)
 
 
 def _spread_out(places: np.ndarray, values: np.ndarray, width: int) -> np.ndarray:

@@ -7,6 +7,8 @@ moments alone.
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from .arrays import Array, namespace, rows_at_once, to_host
@@ -14,23 +16,53 @@ from .basis import MonomialBasis
 from .samples import ArraySamples
 from .solvers.newton import inverse
 
-__all__ = ["gaussian_parameters", "independent", "second_moments"]
+__all__ = ["gaussian_parameters", "independent", "moments_there", "second_moments"]
+
+_KNOWN: WeakKeyDictionary[ArraySamples, Array] = WeakKeyDictionary()
 
 
 def second_moments(samples: ArraySamples) -> np.ndarray:
     """⟨(1, y)(1, y)ᵀ⟩ over samples, shape (p + 1, p + 1)."""
+    return to_host(moments_there(samples))
+
+
+def moments_there(samples: ArraySamples) -> Array:
+    """The same, left where the samples lie; asked for often, and made once."""
+    if samples not in _KNOWN:
+        _KNOWN[samples] = _moments(samples)
+    return _KNOWN[samples]
+
+
+def _moments(samples: ArraySamples) -> Array:
 
     def block(Y: Array, count: Array | None) -> Array:
         xp = namespace(Y)
         Z = xp.concat([xp.ones((1, Y.shape[1]), dtype=Y.dtype, device=Y.device), Y], axis=0)
         return (Z if count is None else Z * count) @ xp.matrix_transpose(Z)
 
-    total = to_host(samples.sum(block, rows_at_once(samples.like(), 1024, 16 * samples.n_variables)))
-    return total / total[0, 0]
+    total = samples.sum(block, rows_at_once(samples.like(), 1024, 16 * samples.n_variables))
+    total /= float(total[0, 0])
+    if isinstance(total, np.ndarray):
+        total.flags.writeable = False
+    return total
 
 
 def independent(basis: MonomialBasis, samples: ArraySamples) -> np.ndarray:
     """θ, (M,), of the Gaussian with the means and variances of the samples and no interactions."""
+    mean, square = _mean_and_square(samples)
+    variance = np.maximum(square - mean * mean, 1e-12 * square)
+    theta, first = np.zeros(len(basis)), basis.factors[:, 0]
+    one, two = basis.degrees == 1, (basis.degrees == 2) & (basis.orders == 1)
+    theta[two] = 1 / (2 * variance[first[two]])
+    theta[one] = np.where(np.bincount(first[two], minlength=len(mean)) > 0, -mean / variance, 0.0)[first[one]]
+    return theta
+
+
+def _mean_and_square(samples: ArraySamples) -> tuple[np.ndarray, np.ndarray]:
+    """⟨y_i⟩ and ⟨y_i²⟩, (p,) each."""
+    if samples in _KNOWN:
+        M = _KNOWN[samples]
+        return to_host(M[0, 1:]), to_host(namespace(M).linalg.diagonal(M))[1:]
 
     def block(Y: Array, count: Array | None) -> Array:
         xp = namespace(Y)
@@ -39,13 +71,7 @@ def independent(basis: MonomialBasis, samples: ArraySamples) -> np.ndarray:
         return xp.stack([one, Y @ count, (Y * Y) @ count])
 
     n, total, squares = to_host(samples.sum(block, rows_at_once(samples.like(), 4096, 16 * samples.n_variables)))
-    mean, square = total / n, squares / n
-    variance = np.maximum(square - mean * mean, 1e-12 * square)
-    theta, first = np.zeros(len(basis)), basis.factors[:, 0]
-    one, two = basis.degrees == 1, (basis.degrees == 2) & (basis.orders == 1)
-    theta[two] = 1 / (2 * variance[first[two]])
-    theta[one] = np.where(np.bincount(first[two], minlength=len(mean)) > 0, -mean / variance, 0.0)[first[one]]
-    return theta
+    return total / n, squares / n
 
 
 def gaussian_parameters(basis: MonomialBasis, moments: np.ndarray, i: int) -> np.ndarray | None:

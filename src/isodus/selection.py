@@ -31,10 +31,10 @@ from .nodewise import GramNodes, Nodes, SampledNodes, TiltedNodes
 from .path import LOOSE, Penalized, Start, begin, follow, over, settled
 from .penalty_path import PenaltyPath
 from .progress import Progress
-from .regression import second_moments
+from .regression import moments_there
 from .samples import ArraySamples
 
-__all__ = ["METHODS", "Choice", "Task", "choose", "grid", "likelihood_nodes", "settle", "trace"]
+__all__ = ["METHODS", "Choice", "Task", "choose", "grid", "likelihood_nodes", "settle", "trace", "weakest"]
 
 METHODS = ("ebic", "cv", "stars")
 _POINTS = 30
@@ -48,7 +48,10 @@ _LATER, _WORSE = 6, 10.0  # so many points in a row that are so much worse end a
 
 
 class Task(NamedTuple):
-    """A fit with a penalty, for any samples. theta, weight, low: by term, (M,); rule: "and" or "or"."""
+    """A fit with a penalty, for any samples. theta, weight, low: by term, (M,); rule: "and" or "or".
+
+    elsewhere: (p,), how many more penalised terms each variable has, which are not in the basis since none would enter.
+    """
 
     basis: MonomialBasis
     make: Callable[[ArraySamples], Nodes]
@@ -61,6 +64,7 @@ class Task(NamedTuple):
     rule: str
     likelihood_theta: np.ndarray
     likelihood_low: np.ndarray
+    elsewhere: np.ndarray | int = 0
 
     @property
     def penalised(self) -> np.ndarray:
@@ -89,7 +93,7 @@ def likelihood_nodes(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
 
 def _exact(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
     if basis.degree == 2:
-        return GramNodes(basis, second_moments(samples))
+        return GramNodes(basis, moments_there(samples))
     return SampledNodes(basis, PseudoLikelihoodLoss(tol=1e-8), samples)
 
 
@@ -98,12 +102,15 @@ def grid(task: Task, start: Start, n: float, points: int = _POINTS) -> np.ndarra
     penalised = start.penalised
     if not start.l1_max > 0:
         return np.zeros(1)
-    many = np.count_nonzero(penalised, axis=1).max(initial=1)
-    end = _WEAKEST * np.sqrt((np.log(n) + 2 * _GAMMA * np.log(many)) / n)
-    if task.raw:
-        end *= float(np.median(start.unit[penalised] / start.weight[penalised]))
-    top = start.l1_max
-    return np.geomspace(top, min(max(end, 1e-3 * top), 0.5 * top), points)
+    many = (np.count_nonzero(penalised, axis=1) + task.elsewhere).max(initial=1)
+    unit = float(np.median(start.unit[penalised] / start.weight[penalised])) if task.raw else 1.0
+    return np.geomspace(start.l1_max, weakest(start.l1_max, many, n, unit), points)
+
+
+def weakest(top: float, many: int, n: float, unit: float = 1.0) -> float:
+    """Where a path ends that begins at `top`; many: the penalised terms of a variable; unit: of λ, in noise."""
+    end = _WEAKEST * unit * np.sqrt((np.log(n) + 2 * _GAMMA * np.log(many)) / n)
+    return float(min(max(end, 1e-3 * top), 0.5 * top))
 
 
 def trace(
@@ -116,12 +123,17 @@ def trace(
 
 
 class Choice(NamedTuple):
-    """A path with its chosen point, and what is there; `settle` makes it exact."""
+    """A path with its chosen point, and what is there; `settle` makes it exact.
+
+    solutions: at each point; interrupted: whether there were to be more.
+    """
 
     path: PenaltyPath
     start: Start
     found: Penalized
     judge: _Ebic | _HeldOut | _Stable
+    solutions: list[Penalized]
+    interrupted: bool
 
 
 def choose(
@@ -147,7 +159,7 @@ def choose(
             "cv": lambda: _HeldOut(task, samples, values, folds, progress),
             "stars": lambda: _Stable(task, samples, values, progress),
         }[how]()
-    solutions, found = [], []
+    solutions, found, interrupted = [], [], False
     try:
         for point, theta in trace(task, start, values, progress):
             enough = judge.enough(theta)
@@ -159,6 +171,7 @@ def choose(
         if not found:
             raise KeyboardInterrupt(f"interrupted at penalty 1 of {len(values)}: nothing is kept") from None
         _say_interrupted(len(found), len(values), "penalties")
+        interrupted = True
     path_values, errors, chosen, why = judge.verdict(found)
     terms = [np.flatnonzero((theta != 0) & task.penalised) for theta in found]
     count = len(found)
@@ -174,12 +187,12 @@ def choose(
         [theta[at] for theta, at in zip(found, terms, strict=True)],
         np.array([point.residual.max() for point in solutions]),
     )
-    return Choice(path, start, solutions[chosen], judge)
+    return Choice(path, start, solutions[chosen], judge, solutions, interrupted)
 
 
 def settle(task: Task, choice: Choice) -> Choice:
     """What was chosen without the terms that its judge would not pay for, solved to the tolerance of its start."""
-    path, start, found, judge = choice
+    path, start, found, judge = choice[:4]
     theta = task.structure(start, found)
     best = judge.pruned(theta)
     fewer = np.count_nonzero(theta) - np.count_nonzero(best)
@@ -201,7 +214,7 @@ def settle(task: Task, choice: Choice) -> Choice:
         thetas=_put(path.thetas, at, best[inside]),
         residuals=_put(path.residuals, at, found.residual.max()),
     )
-    return Choice(path, start, found, judge)
+    return choice._replace(path=path, found=found)
 
 
 def _put(values: Any, at: int, value: Any) -> Any:
@@ -246,7 +259,7 @@ class _Ebic:
         self.terms = self.refits.nodes.terms
         priced = task.penalised & (task.likelihood_low == -np.inf)
         self.penalised = _in_places(self.refits.nodes, priced, False)
-        self.many = np.count_nonzero(self.penalised, axis=1)
+        self.many = np.count_nonzero(self.penalised, axis=1) + task.elsewhere
         one = np.log(n) + 2 * _GAMMA * np.log(np.maximum(self.many, 1))
         self.price = self._by_term(np.where(self.penalised, one[:, None], 0.0))
 

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arrays import Array, namespace, on_device, to_host
+from .arrays import Array, namespace, on_device, to_host, transposed
 from .checks import warn
+from .samples import ROWS_IN_ORDER as _SORTED
 
 __all__ = ["check_suitability"]
 
 _ROWS, _VALUES = 100_000, 10_000_000  # most rows, and most values in all, that are looked at for tails
-_SORTED = 8192  # most rows that are sorted, to find repeated values and quantiles
 _EXCESS, _ERRORS = 1.5, 10.0  # excess kurtosis, and how many standard errors of it, that make a heavy tail
 _SHARE, _COUNT = 0.01, 10  # a value repeated in this share, and so often, may be an atom
 _BESIDE = 5  # values on either side that it is held against
@@ -47,25 +47,31 @@ _WORDS = {
 }
 
 
-def check_suitability(X: Array, weight: Array | None, names: Sequence[str], numbers: np.ndarray | None = None) -> None:
+def check_suitability(
+    X: Array,
+    weight: Array | None,
+    names: Sequence[str],
+    in_order: Array | None = None,
+    numbers: np.ndarray | None = None,
+) -> None:
     """Warn of what no polynomial energy can hold, once for each kind: which variables, how bad, what to do.
 
     X: (n, p); weight: repetition counts (n,), or None for one each. Large samples are judged by part of them:
-    tails by at most 100,000 rows, repeated values by at most 8,192, spread evenly. numbers: of the rows, if X has
-    some of all.
+    tails by at most 100,000 rows, repeated values by at most 8,192, spread evenly. in_order: `samples.ordered`,
+    where it is known; numbers: of the rows, if X has some of all.
     """
     n, p = X.shape
     rows = _spread(n, min(_ROWS, max(_VALUES // p, _SORTED)))
-    part = to_host(_take(X, rows))
+    part = _take(X, rows)
     count = None if weight is None else to_host(_take(weight, rows)).astype(np.float64)
-    if count is not None and not np.all(count > 0):
-        rows, part, count = rows[count > 0], part[count > 0], count[count > 0]
+    if count is not None:
+        rows, part, count = rows[count > 0], to_host(part)[count > 0], count[count > 0]
     some = _spread(len(rows), _SORTED)
     called = rows if numbers is None else numbers[rows]
     found: dict[str, list[tuple[float, str]]] = {kind: [] for kind in _WORDS}
-    for i in range(len(names)) if count is not None else _suspects(part, some):
-        name = names[i]
-        for kind, severity, words in _complaints(np.ascontiguousarray(part[:, i], np.float64), count, called, some):
+    for i in range(len(names)) if count is not None else _suspects(part, some, in_order):
+        name, x = names[i], np.ascontiguousarray(to_host(part[:, i]), np.float64)
+        for kind, severity, words in _complaints(x, count, called, some):
             found[kind].append((severity, f"{name} ({words})"))
     for kind, (what, remedy) in _WORDS.items():
         if found[kind]:
@@ -75,20 +81,25 @@ def check_suitability(X: Array, weight: Array | None, names: Sequence[str], numb
             warn(message)
 
 
-def _suspects(part: np.ndarray, some: np.ndarray) -> list[int]:
-    """Variables that there may be a complaint about; most are cleared all at once. part: (n, p)."""
-    X = np.ascontiguousarray(part.T, np.float64)
-    Z = np.sort(X if len(some) == X.shape[1] else X[:, some], axis=1)
+def _suspects(part: Array, some: np.ndarray, in_order: Array | None) -> list[int]:
+    """Variables that there may be a complaint about; most are cleared all at once, where they lie. part: (n, p)."""
+    xp, X = namespace(part), transposed(part)
+    Z = in_order
+    if Z is None or Z.shape[1] != len(some):
+        Z = xp.sort(X if len(some) == X.shape[1] else xp.take(X, on_device(some, X), axis=1), axis=1)
     n = Z.shape[1]
     often = max(_COUNT, int(np.ceil(_SHARE * n)))
-    repeated = (Z[:, often - 1 :] == Z[:, : n + 1 - often]).any(axis=1) if n >= often else np.zeros(len(Z), bool)
-    few = np.count_nonzero(Z[:, 1:] != Z[:, :-1], axis=1) + 1 <= min(_FEW, n / 3)
-    X = X - X.mean(axis=1, keepdims=True)
-    X /= np.maximum(np.abs(X).max(axis=1, keepdims=True), 1e-300)  # keeps fourth powers finite
+    suspect = xp.count_nonzero(Z[:, 1:] != Z[:, :-1], axis=1) + 1 <= min(_FEW, n / 3)
+    if n >= often:
+        suspect |= xp.any(Z[:, often - 1 :] == Z[:, : n + 1 - often], axis=1)
+    X = X - xp.mean(X, axis=1, keepdims=True)
+    largest = xp.max(xp.abs(X), axis=1, keepdims=True)
+    X /= xp.where(largest > 0, largest, xp.ones_like(largest))  # keeps fourth powers finite
     X *= X
-    m2, m4 = X.mean(axis=1), np.einsum("ij,ij->i", X, X) / X.shape[1]
-    heavy = m4 >= 0.999 * (3 + max(_EXCESS, _ERRORS * np.sqrt(24 / X.shape[1]))) * m2 * m2
-    return np.flatnonzero(repeated | few | heavy).tolist()
+    m2, m4 = xp.mean(X, axis=1), xp.vecdot(X, X) / X.shape[1]
+    heavy = float(0.999 * (3 + max(_EXCESS, _ERRORS * np.sqrt(24 / X.shape[1]))))
+    suspect |= m4 >= heavy * m2 * m2
+    return np.flatnonzero(to_host(suspect)).tolist()
 
 
 def _complaints(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -18,7 +18,7 @@ from ..fitting import Setting, minimize, pilot_parameters, prepare, sources
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..losses.screening import Screening
 from ..model import PolynomialModel
-from ..nodewise import Nodes, SampledNodes
+from ..nodewise import SampledNodes
 from ..optimum import Task, optimum
 from ..penalties import Terms, Weights
 from ..pilots import floors
@@ -27,6 +27,7 @@ from ..selection import likelihood_nodes
 from ..solvers.newton import Problem
 from ..strength import by_reach, choose_nu
 from ..validation import one_of, per_variable, positive_integer, positive_number
+from .candidates import Form
 from .penalized import PenalizedEstimator
 from .polynomial import MOST_JOINT_TERMS
 
@@ -294,21 +295,14 @@ class ISODUS(PenalizedEstimator):
 
     def _fit_sparse(self, samples: ArraySamples, setting: Setting, delta: np.ndarray, steps: int) -> ISODUS:
         """With a penalty: the tilted estimator at its fixed point, or the paper's."""
-        setting, weight = self._candidates(setting)
-        basis, unit = setting.basis, setting.scale / setting.width
         refit = partial(self._unpenalised, delta=delta, steps=steps)
-        self.nu_ = self._nu(setting, delta)
+        self.nu_, self.pilot_ = self._nu(setting, delta), "path" if steps else "none"
         if steps:
-            self.pilot_ = "path"
-            make: Callable[[ArraySamples], Nodes] = partial(likelihood_nodes, basis)
-            return self._learn_sparse(
-                setting, weight, samples, make, None, floors(basis, unit), refit, self.tol, self.max_iter
-            )
-        self.pilot_ = "none"
-        low = floors(basis, unit) if self.integrable == "enforce" else np.full(len(basis), -np.inf)
-        start = np.where(low > -np.inf, 100 * low, 0.0)
-        make = partial(SampledNodes, basis, self._loss(setting, self.nu_, delta))
-        return self._learn_sparse(setting, weight, samples, make, start, low, refit, self.tol, self.max_iter)
+            form = Form(likelihood_nodes, likelihood=True)
+        else:
+            loss = self._loss(setting, self.nu_, delta)
+            form = Form(lambda basis, some: SampledNodes(basis, loss, some), False, self.integrable == "enforce")
+        return self._learn_sparse(setting, samples, form, refit, self.tol, self.max_iter)
 
     def _unpenalised(
         self, samples: ArraySamples, setting: Setting, whole: Setting, delta: np.ndarray, steps: int

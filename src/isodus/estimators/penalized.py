@@ -24,20 +24,19 @@ from ..fitting import Setting, judge_weights, prepare, sources
 from ..losses import Loss
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..model import PolynomialModel
-from ..nodewise import Nodes, TiltedNodes
+from ..nodewise import TiltedNodes
 from ..objective import Evaluation
 from ..path import Penalized, Start, at
-from ..penalties import SCALINGS, Terms, Weights, multiplier, weights
+from ..penalties import SCALINGS, Terms, Weights, multiplier
 from ..penalty_path import PenaltyPath
-from ..pilots import confined, floors
 from ..prediction import worse_than_gaussian
 from ..progress import Progress
 from ..refinement import Joint
-from ..regression import independent
 from ..samples import ArraySamples, generator, part_of
 from ..selection import METHODS, Task, choose, settle
 from ..solvers.newton import Problem
 from ..validation import one_of, positive_integer, true_or_false
+from .candidates import Form, candidates, listed, over, within
 from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator, embedded
 
 __all__ = ["PenalizedEstimator"]
@@ -123,52 +122,24 @@ class PenalizedEstimator(PolynomialEstimator):
                 f"{path[k + 1]:g}"
             )
 
-    def _candidates(self, setting: Setting) -> tuple[Setting, np.ndarray]:
-        """A setting without the terms that are left out, and the weights of the others, (M,)."""
-        basis = setting.basis
-        weight = weights(basis, setting.names, self.l1_weights, self.include, self.exclude, self.penalize_self)
-        inside = np.isfinite(weight)
-        pure = inside & (basis.orders == 1)
-        highest = np.zeros(len(setting.names), int)
-        np.maximum.at(highest, basis.factors[pure, 0], basis.degrees[pure])
-        odd = np.flatnonzero((highest == 0) | (highest % 2 == 1))
-        if len(odd):
-            raise ValueError(
-                f"{setting.names[odd[0]]} has no pure power of even degree above its others among the terms: no "
-                "conditional density exists. Add one to the basis, or do not leave it out"
-            )
-        if inside.all():
-            return setting, weight
-        return setting._replace(basis=basis.only(np.flatnonzero(inside))), weight[inside]
-
     def _learn_sparse(
         self,
         setting: Setting,
-        weight: np.ndarray,
         samples: ArraySamples,
-        make: Callable[[ArraySamples], Nodes],
-        theta: np.ndarray | None,
-        low: np.ndarray,
+        form: Form,
         refit: Callable[[ArraySamples, Setting, Setting], Self],
         tol: float,
         max_iter: int,
     ) -> Self:
         """Fit with the penalty and keep the model of what survives.
 
-        weight: of each term, (M,). make: the nodes of some samples. theta, low: where they start, None for the model
-        without interactions, and least values, (M,). refit(samples, setting, whole): the estimator without a penalty,
-        over the terms of `setting`.
+        refit(samples, setting, whole): the estimator without a penalty, over the terms of `setting`.
         """
         rest, self._split = (samples, setting), self.debias == "split"
         if self._split:
             (samples, setting), rest = self._halves(samples, setting)
-        basis, unit = setting.basis, setting.scale / setting.width
-        least = floors(basis, unit)
-        alone = confined(independent(basis, samples), least)
-        theta = alone if theta is None else theta
-        raw = self.l1_scaling is not None
-        task = Task(basis, make, theta, weight, low, raw, tol, max_iter, self.rule, alone, least)
-        path, start, found = self._solved(task, samples, setting)
+        setting, task, path, start, found, others = self._searched(setting, samples, form, tol, max_iter)
+        basis, weight, low = setting.basis, task.weight, task.low
         theta = agreed(start.nodes.terms, found.theta, len(basis), self.rule, self.consensus)
         refitted = self.debias in (True, "split") or (self.debias == "auto" and path is not None)
         inside = theta != 0
@@ -182,7 +153,7 @@ class PenalizedEstimator(PolynomialEstimator):
                 + ("all of its variables" if self.rule == "and" else "any of its variables")
                 + f"; from {self.l1_max_:.3g} on none is by any. Lower l1, or leave penalize_self=False"
             )
-        said = self._structure_notes(setting, weight, inside, start, path)
+        said = self._structure_notes(setting, task, inside, start, path, others)
         spanned = basis.spanned(kept) if np.any(setting.location) else basis.only(kept)
         if refitted:
             samples, setting = rest
@@ -202,11 +173,42 @@ class PenalizedEstimator(PolynomialEstimator):
         self._warn_of_poor_prediction(samples)
         return self
 
+    def _searched(
+        self, setting: Setting, samples: ArraySamples, form: Form, tol: float, max_iter: int
+    ) -> tuple[Setting, Task, PenaltyPath | None, Start, Penalized, int]:
+        """The solution, the setting with the terms it was looked for among, and how many others were asked only.
+
+        Where there are very many, a few are listed; whether others would enter is seen at every penalty, and the list
+        grows until none would.
+        """
+        whole = setting.basis
+        short = listed(self, setting, samples, form, tol, max_iter)
+        while True:
+            short = short if short is not None and short.pays else None
+            part, task = over(self, setting, whole if short is None else short.basis, samples, form, tol, max_iter)
+            if short is not None:
+                task = within(short, task)
+            path, start, found, visited = self._solved(task, samples, part)
+            if short is None:
+                break
+            before = len(short.basis)
+            self.kkt_ = np.maximum(found.residual, short.grow(start, visited or [], found, tol))
+            if path is not None:
+                terms = [whole.positions(part.basis.factors[at]) for at in path.terms]
+                self.path_ = replace(path, terms=terms)
+            if len(short.basis) == before or visited is None:
+                break
+        return part, task, path, start, found, 0 if short is None else len(whole) - len(part.basis)
+
     def _solved(
         self, task: Task, samples: ArraySamples, setting: Setting
-    ) -> tuple[PenaltyPath | None, Start, Penalized]:
-        """The solution at `l1`, or at what the data choose along a path, which is then kept."""
+    ) -> tuple[PenaltyPath | None, Start, Penalized, list[Penalized] | None]:
+        """The solution at `l1`, or at what the data choose along a path, which is then kept.
+
+        And those on the way; None where it was interrupted, and is not to be gone again.
+        """
         factor, path = multiplier(1.0, self.l1_scaling, len(setting.names), setting.n), None
+        visited: list[Penalized] | None = []
         if isinstance(self.l1, str):
             how = _BEST if self.l1 == "auto" else self.l1
             if how == "cv" and samples.n_rows < 2 * self.folds:
@@ -216,13 +218,15 @@ class PenalizedEstimator(PolynomialEstimator):
                 choice = choose(task, samples, setting.n, how, scaled, progress, folds=self.folds)
             self.path_ = replace(choice.path, l1=choice.path.l1 / factor)
             with telling_where(self._after_path()):
-                path, start, found, _ = settle(task, choice)
+                choice = settle(task, choice)
+            path, start, found = choice[:3]
+            visited = None if choice.interrupted else choice.solutions
             self.path_ = path = replace(path, l1=path.l1 / factor)
         else:
             start = task.start(samples)
             found = at(start, self.l1 * factor)
         self.l1_, self.l1_max_, self.kkt_ = found.l1 / factor, start.l1_max / factor, found.residual
-        return path, start, found
+        return path, start, found, visited
 
     def _after_path(self) -> str:
         """Where an interrupt was that came when a penalty had been chosen."""
@@ -282,7 +286,7 @@ class PenalizedEstimator(PolynomialEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # fit has said them
             own = clone(self)
-            setting, _ = self._candidates(prepare(own, X, sample_weight, groups, penalised=True))
+            setting, _ = candidates(self, prepare(own, X, sample_weight, groups, penalised=True))
         basis, model = setting.basis, self.model_
         units = (setting.location, setting.scale, tuple(setting.names))
         same = units[2] == model.names and all(map(np.allclose, units[:2], (model.location, model.scale)))
@@ -362,13 +366,12 @@ class PenalizedEstimator(PolynomialEstimator):
         return ["iteration limit" if i in set(bad.tolist()) else "converged" for i in range(len(setting.names))]
 
     def _structure_notes(
-        self, setting: Setting, weight: np.ndarray, inside: np.ndarray, start: Start, path: PenaltyPath | None
+        self, setting: Setting, task: Task, inside: np.ndarray, start: Start, path: PenaltyPath | None, others: int
     ) -> list[str]:
-        """What was chosen and why; a warning where nothing was."""
-        basis = setting.basis
-        penalised = (weight > 0) & np.isfinite(weight)
-        many = int(np.count_nonzero(inside[penalised]))
-        said = [f"{many:,} of {np.count_nonzero(penalised):,} penalised terms are in the model (l1 = {self.l1_:.3g})"]
+        """What was chosen and why; a warning where nothing was. others: penalised terms that are not in the basis."""
+        basis, penalised = setting.basis, task.penalised
+        many, of = int(np.count_nonzero(inside[penalised])), int(np.count_nonzero(penalised)) + others
+        said = [f"{many:,} of {of:,} penalised terms are in the model (l1 = {self.l1_:.3g})"]
         if path is not None:
             said[0] += f": {path.why}"
         if np.any(penalised) and not np.any(inside[basis.orders > 1]):
@@ -379,7 +382,7 @@ class PenalizedEstimator(PolynomialEstimator):
                 i, k = np.unravel_index(np.argmax(slope), slope.shape)
                 name = term_name(basis.terms[start.nodes.terms[i, k]], setting.names)
                 standard = np.abs(start.empty.gradient[i, k]) / start.unit[i, k] * np.sqrt(setting.n)
-                chance = np.sqrt(2 * np.log(max(int(np.count_nonzero(penalised)), 2)))
+                chance = np.sqrt(2 * np.log(max(of, 2)))
                 strongest = (
                     f". The nearest to it is {name}, {standard:.1f} standard errors from none; of so many terms one is "
                     f"{chance:.1f} from it by chance. A smaller l1 takes in more"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..pilots import confined, floors, gaussian
 from ..samples import ArraySamples
 from ..selection import likelihood_nodes
 from ..validation import one_of, positive_integer, positive_number
+from .candidates import Form
 from .penalized import PenalizedEstimator
 from .polynomial import MOST_JOINT_TERMS
 
@@ -139,12 +139,8 @@ class PseudoLikelihood(PenalizedEstimator):
         with sources(setting, self.n_jobs) as samples:
             if not self._has_penalty:
                 return self._unpenalised(samples, setting, setting)
-            setting, weight = self._candidates(setting)
-            basis = setting.basis
-            make, low = partial(likelihood_nodes, basis), floors(basis, setting.scale / setting.width)
-            return self._learn_sparse(
-                setting, weight, samples, make, None, low, self._unpenalised, self.tol, self.max_iter
-            )
+            form = Form(likelihood_nodes, likelihood=True)
+            return self._learn_sparse(setting, samples, form, self._unpenalised, self.tol, self.max_iter)
 
     def _unpenalised(self, samples: ArraySamples, setting: Setting, whole: Setting) -> PseudoLikelihood:
         """The estimate over the terms of `setting`, as a model over those of `whole`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..prediction import worse_than_gaussian
 from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
 from ..validation import one_of
+from .candidates import Form
 from .penalized import PenalizedEstimator
 from .polynomial import MOST_JOINT_TERMS
 
@@ -124,13 +124,8 @@ class ScoreMatching(PenalizedEstimator):
         setting = prepare(self, X, sample_weight, groups, penalised=self._has_penalty)
         with sources(setting, self.n_jobs) as samples:
             if self._has_penalty:
-                setting, weight = self._candidates(setting)
-                basis = setting.basis
-                zero, free = np.zeros(len(basis)), np.full(len(basis), -np.inf)
-                make = partial(SampledNodes, basis, ScoreMatchingLoss())
-                return self._learn_sparse(
-                    setting, weight, samples, make, zero, free, self._unpenalised, _TOL, _MAX_ITER
-                )
+                form = Form(lambda basis, some: SampledNodes(basis, ScoreMatchingLoss(), some), False, False)
+                return self._learn_sparse(setting, samples, form, self._unpenalised, _TOL, _MAX_ITER)
             self._unpenalised(samples, setting, setting)
             worse = worse_than_gaussian(self.model_, samples)
         if _WORSE < worse < np.inf:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import array_api_compat
 import numpy as np
 
-from ..arrays import Array, empty, namespace
+from ..arrays import Array, empty, namespace, rows_at_once
 from .careful import careful
 from .polynomials import at_rows, listed, put_rows, taylor_exact
 from .quick import hasty, patient
@@ -17,6 +17,7 @@ from .wells import lone, pair
 __all__ = ["Family", "each_row"]
 
 _BLOCK = 16384  # rows at a time: a vector of them is 128 kB, ten fit the second cache
+_WIDTH, _MOST = 4096, 1 << 22  # bytes that a row takes on an accelerator, and most rows at a time there
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ def _blocks(
     xp, (d, n) = namespace(a), a.shape
     block = _BLOCK // (4 if extra or road is not hasty else 1)  # where more vectors are in use
     block = max(block, 64) if array_api_compat.is_numpy_array(a) else 1 << 18
+    block = rows_at_once(a, block, _WIDTH, _MOST)
     out, exists = empty((width, n), a), xp.ones_like(a[0, ...]) > 0
     for i in range(0, n, block):
         j = slice(i, min(i + block, n))
