@@ -225,7 +225,7 @@ def test_the_command_line_lists_runs_and_refuses(tmp_path, whole, monkeypatch):
     assert {path.suffix for path in (tmp_path / "new").iterdir()} == {".json", ".png", ".svg", ".csv"}
     other = run(app, ["paper", "gaussian-scaling", "--size", "full", "-o", str(tmp_path / "new")])
     assert other.exit_code == 1
-    assert 'size is "full" here and "quick" there; sets is 25 here and 3 there' in other.stderr
+    assert 'size is "full" here and "quick" there; sets is 100 here and 3 there' in other.stderr
 
 
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):

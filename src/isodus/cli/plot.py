@@ -1,0 +1,50 @@
+"""isodus plot: pictures of a model."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..tables import complete, read_table
+from ..transforms import transformed
+from .common import Debug, check_output, errors_in_a_line, warning_lines
+
+__all__ = ["plot"]
+
+
+def plot(
+    file: Annotated[Path, typer.Argument(metavar="MODEL", help="A model, as isodus fit -o model.json writes it.")],
+    kind: Annotated[
+        str, typer.Option(help="graph, couplings, forest; marginals and pairs, over --data if given; residuals of it.")
+    ] = "graph",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to write it: .png, .svg or .pdf.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="A table of samples, for the kinds that show them.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Draw a picture of a model."""
+    from .. import PolynomialModel
+    from ..plotting import draw
+
+    with errors_in_a_line(debug):
+        output = output or file.with_suffix(f".{kind}.png")
+        check_output(output, "the picture", {file: "the model", data: "the samples"})
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no file {file}")
+        model = PolynomialModel.load(file)
+        X = None
+        if data is not None:
+            table = complete(read_table(data, model.names), str(data), "drop")
+            found = model.settings.get("transform")
+            kinds = dict.fromkeys(model.names, found) if isinstance(found, str) else dict(found or {})
+            X = transformed(table.frame, kinds, "Leave those rows out")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            draw(kind, model, X, output)
+        for line in warning_lines(caught):
+            typer.echo(f"warning: {line}", err=True)
+        typer.echo(f"written to {output}")
