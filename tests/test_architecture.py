@@ -11,11 +11,11 @@ ROOT = Path(isodus.__file__).parent
 
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
-    {"_version", "arrays", "checks", "files", "io", "penalty_path", "progress", "significance"},
+    {"_version", "arrays", "checks", "files", "io", "progress", "significance", "slopes"},
     {"basis", "dependence", "references", "sample_complexity", "univariate"},
     {"conditional", "description", "energy", "samples"},
-    {"blocks", "losses", "solvers", "sampling", "positivity"},
-    {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "streams"},
+    {"blocks", "losses", "plotting", "solvers", "sampling", "positivity"},
+    {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "penalty_path", "streams"},
     {"cluster", "inference", "refinement", "enforcement", "nodewise"},
     {"debiasing", "pilots", "strength", "path", "validation"},
     {"optimum", "model", "selection"},
