@@ -16,7 +16,6 @@ from .style import (
     NEGATIVE,
     NEUTRAL,
     POSITIVE,
-    inside,
     label,
     legend,
     limit,
@@ -29,12 +28,12 @@ from .style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.text import Text
+    from matplotlib.text import Annotation
 
 __all__ = ["graph"]
 
 _VARIABLES = 150  # that have room for their names
-_LEVEL = 14  # variables up to which names are horizontal
+_LEVEL = 12  # variables up to which names are horizontal
 _MARKERS = {3: "s", 4: "D"}
 _CALLED = {2: "pair", 3: "three", 4: "four"}
 _COLOURS = {1: POSITIVE, -1: NEGATIVE, 0: NEUTRAL}
@@ -88,7 +87,8 @@ def graph(
     frame = strongest(frame[frame["strength"] >= threshold], level)
     shown = _fitting(frame, most)
     own = not hasattr(ax, "transAxes")
-    ax = new_axes(ax, 8.0 if key else 6.4, 6.6)
+    side = 6.4 if p <= 30 else 8.0
+    ax = new_axes(ax, side + 1.7 if key else side, side)
     ax.set_axis_off()
     used = sorted({v for variables in shown["variables"] for v in variables})
     where = {v: k for k, v in enumerate(used)}
@@ -189,35 +189,34 @@ def _curve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (1 - t) ** 2 * a + 2 * t * (1 - t) * through + t**2 * b
 
 
-def _names(ax: Axes, names: list[str], places: np.ndarray) -> list[Text]:
+def _names(ax: Axes, names: list[str], places: np.ndarray) -> list[Annotation]:
     """Outside of the circle: level if they are few, along its radii if many."""
     texts = []
-    few = len(names) <= _LEVEL
-    room = 2 * np.pi * 0.36 * float(inside(ax).min()) / max(len(names), 1)
-    size = 10.0 if few else text_size(room) or 3.0
+    gap = np.sqrt(_node_size(len(names))) / 2 + (4 if len(names) <= _LEVEL else 3)  # points from the middle of a node
     for name, (x, y) in zip(names, places, strict=True):
-        angle = float(np.degrees(np.arctan2(y, x)))
-        side = "left" if x > 0.05 else "right" if x < -0.05 else "center"
-        height = "center" if not few or abs(y) < 0.9 else "bottom" if y > 0 else "top"
-        if few:
-            looks: dict[str, Any] = dict(ha=side, va=height)
+        if len(names) <= _LEVEL:
+            side = "left" if x > 0.05 else "right" if x < -0.05 else "center"
+            height = "center" if abs(y) < 0.6 else "bottom" if y > 0 else "top"
+            looks: dict[str, Any] = dict(ha=side, va=height, fontsize=10, linespacing=0.95)
         else:
-            turned = angle if abs(angle) <= 90 else angle - 180
-            looks = dict(ha="left" if abs(angle) <= 90 else "right", va="center", rotation=turned)
-            looks["rotation_mode"] = "anchor"
-        reach = 1.0 + 0.9 * np.sqrt(_node_size(len(names))) / 150
-        texts.append(ax.text(reach * x, reach * y, label(name), fontsize=size, zorder=5, **looks))
+            angle = float(np.degrees(np.arctan2(y, x)))
+            right = abs(angle) <= 90
+            looks = dict(ha="left" if right else "right", va="center", rotation=angle if right else angle - 180)
+            looks |= dict(rotation_mode="anchor", fontsize=9)
+        words = wrapped(label(name), 14) if len(names) <= _LEVEL else label(name)
+        looks |= dict(textcoords="offset points", annotation_clip=False, zorder=5)
+        texts.append(ax.annotate(words, (x, y), (gap * x, gap * y), **looks))
     return texts
 
 
-def _fit(ax: Axes, texts: list[Text], settle: bool) -> None:
+def _fit(ax: Axes, texts: list[Annotation], settle: bool) -> None:
     """Limits such that circle and names are inside of the axes; settle: let the layout find its sizes first."""
-    ax.set_aspect("equal")
-    for _ in range(2 if settle else 1):
+    ax.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
+    at = np.array([text.xy for text in texts]).reshape(-1, 2)
+    for _ in range(3):
         if settle:
             ax.figure.figure.draw_without_rendering()
-        size = np.array(ax.get_window_extent().size)
-        at = np.array([text.get_position() for text in texts]).reshape(-1, 2)
+        size = np.array(ax.figure.transSubfigure.transform_bbox(ax.get_position(original=True)).size)
         u = ax.transData.transform(at)
         ends = np.array([text.get_window_extent().get_points() for text in texts]).reshape(-1, 2, 2)
         beyond = np.where(at > 0, ends[:, 1] - u, u - ends[:, 0])  # a name from where it begins, in pixels
@@ -226,6 +225,9 @@ def _fit(ax: Axes, texts: list[Text], settle: bool) -> None:
         scale = max(scale, 0.15 * size.min())  # pixels a unit; names that are too long for that stick out
         far = np.max(np.abs(at) + beyond / scale, axis=0, initial=1.1)
         ax.set(xlim=(-far[0], far[0]), ylim=(-far[1], far[1]))
+        room = 2 * np.pi * scale / ax.figure.dpi * 72 / max(len(texts), 1)
+        for text in texts if len(texts) > _LEVEL else ():
+            text.set_fontsize(min(text_size(room) or 3.0, text.get_fontsize()))
 
 
 def _key(ax: Axes, shown: pd.DataFrame, measure: str, level: float) -> None:
