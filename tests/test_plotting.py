@@ -417,7 +417,10 @@ def test_pictures_are_saved(tmp_path, wells):
         (lambda m, X: m.plot("marginals", X, Figure().subplots(1, 2)), "5 matplotlib axes are needed, and 2 were"),
         (lambda m, X: m.plot("pairs", X, rest="both"), 'rest must be "data", "model" or an array'),
         (lambda m, X: m.plot("pairs", rest="data"), 'rest="data" takes data'),
-        (lambda m, X: plotting.graph(ISODUS()), "a PolynomialModel is wanted .*, not ISODUS"),
+        *(
+            (lambda m, X, kind=kind: plotting.plot(kind, ISODUS(), X), "a PolynomialModel is wanted .*, not ISODUS")
+            for kind in plotting.KINDS
+        ),
     ],
 )
 def test_what_is_wrong_is_said(wells, call, words):

@@ -14,7 +14,7 @@ from ..checks import finite_rows
 from ..samples import floating_rows
 from ..significance import uniform_table
 from ..slopes import log_slope, means
-from .style import COLOURS, GREY, NEGATIVE, POSITIVE, label, legend, new_axes, new_panels
+from .style import COLOURS, GREY, NEGATIVE, POSITIVE, check_model, label, legend, new_axes, new_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,6 +123,7 @@ def residuals(fit: Any, X: Any = None, ax: Axes | Any = None) -> Axes:
     """
     if hasattr(fit, "values") and hasattr(fit, "residuals"):
         return plot_residuals(fit.values, fit.residuals, ax=ax)
+    check_model(fit)
     if X is None:
         raise ValueError("residuals are those of samples: give X")
     rows = to_host(floating_rows(X, fit.names)).astype(np.float64, copy=False)
@@ -208,16 +209,19 @@ def error_scaling(
     ax = new_axes(ax, 6.4, 4.4)
     parts = dict(list(table.groupby("method", sort=False))) if "method" in table else {"": table}
     lines, labels, lowest = [], [], np.inf
-    for (name, part), colour, marker in zip(parts.items(), cycle(COLOURS), cycle(_MARKERS), strict=False):
+    for k, ((name, part), colour, marker) in enumerate(zip(parts.items(), cycle(COLOURS), cycle(_MARKERS))):
         slope = log_slope(part[part["n"] >= start], "error", "n").short
         points = means(part, "error", "n")
-        look = {"color": colour, "marker": marker} | dict((looks or {}).get(str(name), {}))
+        wide = 1.5 * (len(parts) - 1 - k)  # those drawn first, as curves may coincide
+        look = {"color": colour, "marker": marker, "linewidth": 1.3 + wide, "markersize": 4.5 + wide}
+        look = dict((looks or {}).get(str(name), look))
         lines.append(curve(ax, points, **look))
         labels.append(f"{label(name, 40)}: {slope}" if name else f"slope {slope}")
         lowest = min(lowest, float(points["mean"].iloc[0]))
     n = np.unique(table["n"])
     guide(ax, n, 0.7 * lowest, -0.5, "1/√n")
     ax.set(xscale="log", yscale="log", xlabel="samples n", ylabel="mean absolute error of θ")
+    plain_log(ax.yaxis)
     ax.spines[["top", "right"]].set_visible(False)
     title = f"slope from n = {start:,.0f} on" if start > n[0] else "slope" if "" not in parts else None
     legend(ax, lines, labels, title=title, title_fontsize=8, alignment="left")

@@ -16,7 +16,7 @@ from ..arrays import to_host
 from ..checks import count, finite_rows, positions
 from ..samples import floating_rows
 from .sets import interacting_sets, pair_matrix
-from .style import COLOURS, GREY, label, new_panels, remark
+from .style import COLOURS, GREY, check_model, label, new_panels, remark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +63,7 @@ def marginals(
     >>> len(marginals(paper_pair(), paper_pair().sample(100, rng=0), Figure()))
     2
     """
+    check_model(model)
     rows = _rows(model, X)
     at = positions(variables, model.names)
     left = len(at) - _PANELS if variables is None else 0
@@ -123,6 +124,7 @@ def pairs(
     >>> pairs(paper_pair(), paper_pair().sample(100, rng=0), Figure())[0].get_xlabel()
     'x0'
     """
+    check_model(model)
     at = positions(variables, model.names)
     if len(at) < 2:
         raise ValueError(f'{model.names[at[0]]} alone is no pair: name two variables or more, or plot "marginals"')

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..basis import MonomialBasis
 from ..description import interacting, interaction_tests
+from .style import check_model
 
 __all__ = ["PARTIAL", "SIGNS", "STRENGTH", "interacting_sets", "pair_matrix", "strongest"]
 
@@ -28,8 +29,7 @@ def interacting_sets(model: Any) -> tuple[pd.DataFrame, str]:
     the sum of squares of θ, as in `PolynomialModel.hyperedges`; sign: of −∂^q E/∂y_1…∂y_q of the q variables, its mean
     over a standard normal; zero where that is small beside the strength; q_value: NaN where nothing is known.
     """
-    if not hasattr(model, "basis") or not hasattr(model, "hyperedges"):
-        raise ValueError(f"a PolynomialModel is wanted (of an estimator: est.model_), not {type(model).__name__}")
+    check_model(model)
     frame = interaction_tests(model)
     frame["sign"] = [_sign(model.basis, model.theta, terms) for terms in interacting(model.basis).values()]
     frame = frame[frame["strength"] > 0].reset_index(drop=True)

@@ -19,6 +19,7 @@ __all__ = [
     "NEGATIVE",
     "NEUTRAL",
     "POSITIVE",
+    "check_model",
     "diverging",
     "inside",
     "label",
@@ -38,6 +39,12 @@ POSITIVE, NEGATIVE, NEUTRAL, GREY = "#0072B2", "#D55E00", "#8A8A8A", "#555555"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A", "#999933")
 
 _LONGEST = 24  # characters of a name
+
+
+def check_model(model: Any) -> None:
+    """Whether it is a model, and not what holds one."""
+    if not hasattr(model, "basis") or not hasattr(model, "conditional"):
+        raise ValueError(f"a PolynomialModel is wanted (of an estimator: est.model_), not {type(model).__name__}")
 
 
 def label(name: Any, most: int = _LONGEST) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from ..checks import count, positions
 from ..significance import check_level
 from .sets import PARTIAL, interacting_sets, pair_matrix
-from .style import COLOURS, GREY, diverging, inside, label, legend, new_axes, text_size
+from .style import COLOURS, GREY, check_model, diverging, inside, label, legend, new_axes, text_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,6 +178,7 @@ def forest(
     """
     if terms not in ("interactions", "all"):
         raise ValueError(f'terms must be "interactions" or "all", not {terms!r}')
+    check_model(model)
     n = count(n, "n")
     table = model.to_frame(units, level=level, simultaneous=simultaneous).assign(size=np.abs(model.theta))
     table["name"] = [_term_label(term, model.names) for term in model.basis.terms]
