@@ -213,7 +213,8 @@ def _fit(ax: Axes, texts: list[Annotation], settle: bool) -> None:
     """Limits such that circle and names are inside of the axes; settle: let the layout find its sizes first."""
     ax.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
     at = np.array([text.xy for text in texts]).reshape(-1, 2)
-    for _ in range(3):
+    before = 0.0
+    for _ in range(4):
         if settle:
             ax.figure.figure.draw_without_rendering()
         size = np.array(ax.figure.transSubfigure.transform_bbox(ax.get_position(original=True)).size)
@@ -228,6 +229,9 @@ def _fit(ax: Axes, texts: list[Annotation], settle: bool) -> None:
         room = 2 * np.pi * scale / ax.figure.dpi * 72 / max(len(texts), 1)
         for text in texts if len(texts) > _LEVEL else ():
             text.set_fontsize(min(text_size(room) or 3.0, text.get_fontsize()))
+        if abs(scale - before) < 0.01 * scale:
+            break
+        before = scale
 
 
 def _key(ax: Axes, shown: pd.DataFrame, measure: str, level: float) -> None:

@@ -133,8 +133,10 @@ def _cells(ax: Axes, p: int, names: list[str]) -> None:
 
 
 def _values(ax: Axes, pairs: np.ndarray, pale: np.ndarray, grey: np.ndarray) -> None:
-    """Numbers in cells."""
-    largest, size = _largest(pairs), min(9.0, 50 / len(pairs) + 3)
+    """Numbers in cells, where they have room."""
+    largest, size = _largest(pairs), min(9.0, 0.27 * float(inside(ax).min()) / len(pairs))
+    if size < 4.5:
+        return
     for i, j in np.argwhere(np.isfinite(pairs)):
         dark = abs(pairs[i, j]) > 0.45 * largest and not pale[i, j]
         colour = "white" if dark else "#777777" if pale[i, j] else "black"
