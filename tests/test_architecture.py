@@ -11,11 +11,11 @@ ROOT = Path(isodus.__file__).parent
 
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
-    {"_version", "arrays", "checks", "csv_dialect", "factors", "io", "penalty_path", "progress", "significance"},
+    {"_version", "arrays", "checks", "csv_dialect", "factors", "io", "progress", "significance", "slopes"},
     {"basis", "dependence", "files", "references", "sample_complexity", "tables", "univariate"},
     {"conditional", "description", "energy", "samples", "transforms"},
-    {"blocks", "losses", "solvers", "sampling", "positivity"},
-    {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "streams"},
+    {"blocks", "losses", "plotting", "solvers", "sampling", "positivity"},
+    {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "penalty_path", "streams"},
     {"cluster", "inference", "refinement", "enforcement", "nodewise"},
     {"debiasing", "pilots", "strength", "path", "validation"},
     {"optimum", "model", "selection", "shortlist"},

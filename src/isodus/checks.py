@@ -20,6 +20,7 @@ __all__ = [
     "generator",
     "index_terms",
     "is_index",
+    "positions",
     "square",
     "telling_where",
     "vector",
@@ -70,6 +71,24 @@ def generator(rng: Any) -> np.random.Generator:
 def is_index(value: Any) -> bool:
     """Whether it can be a position in a list."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 0
+
+
+def positions(variables: Any, names: Sequence[str]) -> list[int]:
+    """The indices of variables that are given by index or name, each once; None is all."""
+    if variables is None:
+        return list(range(len(names)))
+    found = []
+    for v in [variables] if isinstance(variables, str) or is_index(variables) else variables:
+        if isinstance(v, str) and v in names:
+            found.append(list(names).index(v))
+        elif is_index(v) and v < len(names):
+            found.append(int(v))
+        else:
+            shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+            raise ValueError(f"the model has no variable {v!r}; it has {shown}")
+    if not found:
+        raise ValueError("variables is empty: name at least one, or leave it out for all")
+    return list(dict.fromkeys(found))
 
 
 def index_terms(theta: Mapping[Any, float]) -> None:

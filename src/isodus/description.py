@@ -14,7 +14,16 @@ from .significance import block, check_level, p_values, q_values, stderr, wald, 
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["graph", "hyperedges", "interaction_table", "summary", "term_name", "term_table"]
+__all__ = [
+    "graph",
+    "hyperedges",
+    "interacting",
+    "interaction_table",
+    "interaction_tests",
+    "summary",
+    "term_name",
+    "term_table",
+]
 
 Term = tuple[int, ...]
 _DISCOVERY = 0.05
@@ -52,19 +61,31 @@ def term_table(model: Any, units: Any, level: float, correction: str, simultaneo
 
 def interaction_table(model: Any, correction: str) -> pd.DataFrame:
     """A row a set of interacting variables, with Wald's test of its terms; see `PolynomialModel.interactions`."""
-    basis, theta, covariance = model.basis, model.theta, model.covariance
-    groups: dict[Term, list[int]] = {}
-    for k in np.flatnonzero(basis.orders > 1).tolist():
-        groups.setdefault(tuple(sorted(set(basis.terms[k]))), []).append(k)
+    frame = interaction_tests(model, correction)
+    frame["variables"] = [model.term_name(variables) for variables in frame["variables"]]
+    return frame.sort_values(["p_value", "chi2"], ascending=[True, False], kind="stable", ignore_index=True)
+
+
+def interaction_tests(model: Any, correction: str = "bh") -> pd.DataFrame:
+    """As `interaction_table`, but with the sets as tuples of indices, and in the order of the basis."""
+    theta, covariance = model.theta, model.covariance
     rows = []
-    for variables, terms in groups.items():
+    for variables, terms in interacting(model.basis).items():
         C = np.full((len(terms), len(terms)), np.nan) if covariance is None else block(covariance, np.array(terms))
         test = wald(model.estimate[terms], C, model.error_df)
         size = float(np.sqrt(np.sum(np.square(theta[terms]))))
-        rows.append((model.term_name(variables), len(variables), len(terms), size, *test))
+        rows.append((variables, len(variables), len(terms), size, *test))
     frame = pd.DataFrame(rows, columns=["variables", "order", "n_terms", "strength", "chi2", "df", "p_value"])
     frame["q_value"] = q_values(frame["p_value"].to_numpy(float), correction)
-    return frame.sort_values(["p_value", "chi2"], ascending=[True, False], kind="stable", ignore_index=True)
+    return frame
+
+
+def interacting(basis: MonomialBasis) -> dict[Term, list[int]]:
+    """Sets of two variables and more that have terms, with the places of these."""
+    groups: dict[Term, list[int]] = {}
+    for k in np.flatnonzero(basis.orders > 1).tolist():
+        groups.setdefault(tuple(sorted(set(basis.terms[k]))), []).append(k)
+    return groups
 
 
 def hyperedges(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> dict[tuple[str, ...], float]:

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
+from . import univariate
 from .arrays import Array, empty, matmul_into, multiply_into, namespace, on_device, to_host
 from .basis import Index, Local, MonomialBasis
 
@@ -26,6 +27,7 @@ __all__ = [
     "Cofactors",
     "cofactor_matrix",
     "conditional_coefficients",
+    "conditional_log_density",
     "descend",
     "energy",
     "gather",
@@ -154,6 +156,17 @@ def conditional_coefficients(C: Coefficients, H: Array) -> Array:
         rest = xp.reshape(a[1:, :, :], (higher * q, H.shape[1]))
         matmul_into(rest, xp.reshape(C.higher, (higher * q, m)), H[:m, :])
     return a
+
+
+def conditional_log_density(basis: MonomialBasis, theta: np.ndarray, X: Array) -> Array:
+    """log P(x_i | rest) of every variable at every sample of X, both (p, n); −inf where it does not exist."""
+    nodes = range(basis.n_variables)
+    C = scatter(basis, nodes, local_parameters(basis, theta, nodes), X)
+    a = conditional_coefficients(C, cofactor_matrix(basis, X))
+    xp = namespace(X)
+    log_z = xp.stack([univariate.integrate(a[:, i, :]).log_z for i in nodes])
+    a *= powers(X, basis.degree)
+    return -xp.sum(a, axis=0) - log_z
 
 
 def transpose_product(v: Array, H: Array | Cofactors, m: int) -> Coefficients:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from . import description, diagnostics, model_file, sampling, significance, univariate
+from . import description, diagnostics, model_file, sampling, significance
 from . import energy as _energy
 from .arrays import Array, namespace, on_device, one_blas_thread, to_host, transposed
 from .basis import MonomialBasis
-from .checks import count, distinct_names, finite_rows, generator, index_terms, square, vector
+from .checks import count, distinct_names, finite_rows, generator, index_terms, positions, square, vector
 from .conditional import Conditional
 from .diagnostics import Integrability
 from .progress import Progress
@@ -220,6 +220,16 @@ class PolynomialModel:
         """What the model says, in a few lines to read, with intervals at a level."""
         return description.summary(self, n_terms, level)
 
+    def plot(self, kind: str = "graph", X: Any = None, ax: Any = None, **options: Any) -> Any:
+        """A picture, one of `isodus.plotting.KINDS`: "graph", "couplings", "forest", "marginals", "pairs", "residuals".
+
+        X: samples, for the last three. ax: matplotlib axes, which are returned; options are those of the function of
+        that name in `isodus.plotting`.
+        """
+        from . import plotting
+
+        return plotting.plot(kind, self, X, ax, **options)
+
     # functions of x
 
     def energy(self, X: Array) -> Array:
@@ -245,16 +255,9 @@ class PolynomialModel:
 
     def conditional_log_density(self, X: Array) -> Array:
         """log P(x_i | rest) of every variable at every row of X, shape (n, p); −inf where it does not exist."""
-        return self._by_block(X, self._conditional_log_density)
-
-    def _conditional_log_density(self, Y: Array) -> Array:
-        xp = namespace(Y)
-        nodes = range(self.basis.n_variables)
-        C = _energy.scatter(self.basis, nodes, _energy.local_parameters(self.basis, self.theta, nodes), Y)
-        a = _energy.conditional_coefficients(C, _energy.cofactor_matrix(self.basis, Y))
-        log_z = xp.stack([univariate.integrate(a[:, i, :]).log_z for i in nodes])
-        a *= _energy.powers(Y, self.basis.degree)
-        return -xp.sum(a, axis=0) - log_z - on_device(np.log(self.scale)[:, None], Y)
+        volume = np.log(self.scale)[:, None]
+        log_density = lambda Y: _energy.conditional_log_density(self.basis, self.theta, Y) - on_device(volume, Y)
+        return self._by_block(X, log_density)
 
     def integrability(self) -> Integrability:
         """Whether the density exists: "integrable" or "not integrable", both proved, or "unknown", with the reason.
@@ -346,11 +349,7 @@ class PolynomialModel:
 
         The column of the variable itself is not looked at.
         """
-        if isinstance(i, str):
-            if i not in self.names:
-                raise ValueError(f"the model has no variable {i!r}; it has {', '.join(self.names[:8])}")
-            i = self.names.index(i)
-        i = range(self.basis.n_variables)[i]
+        i = positions(i, self.names)[0] if isinstance(i, str) else range(self.basis.n_variables)[i]
         others = tuple(name for k, name in enumerate(self.names) if k != i)
         rows = np.array(floating_rows(X, self.names), dtype=np.float64)
         if rows.ndim == 2 and rows.shape[1] == len(self.names):

@@ -66,29 +66,6 @@ class PenaltyPath:
 
     def plot(self, axes: Any = None) -> Any:
         """The criterion and the parameters against λ, with the chosen point marked; two matplotlib axes, returned."""
-        import matplotlib.pyplot as plt
+        from .plotting import penalty_path
 
-        if axes is None:
-            axes = plt.subplots(2, 1, sharex=True, figsize=(6.4, 6.0), layout="constrained")[1]
-        top, bottom = axes
-        known = np.isfinite(self.values)
-        error = self.errors[known] if np.isfinite(self.errors[known]).all() else None
-        top.errorbar(self.l1[known], self.values[known], error, marker="o", markersize=3, linewidth=1, capsize=2)
-        top.set_ylabel(self.criterion)
-        top.set_title(f"{self.n_terms[self.chosen]} terms at l1 = {self.l1[self.chosen]:.3g}")
-        used = np.unique(np.concatenate([*self.terms, np.empty(0, int)]).astype(int))
-        values = np.zeros((len(self.l1), len(used)))
-        for row, at, theta in zip(values, self.terms, self.thetas, strict=True):
-            row[np.searchsorted(used, at)] = theta
-        inside = np.isin(used, self.terms[self.chosen])
-        for mask, options in ((~inside, dict(color="0.8", linewidth=0.6)), (inside, dict(linewidth=1.0))):
-            if mask.any():
-                bottom.plot(self.l1, values[:, mask], **options)
-        if self.l1[-1] > 0:
-            bottom.set_xscale("log")
-        bottom.invert_xaxis()
-        bottom.set_xlabel("l1")
-        bottom.set_ylabel("parameter, standardised")
-        for one in (top, bottom):
-            one.axvline(self.l1[self.chosen], color="0.3", linestyle=":", linewidth=1)
-        return axes
+        return penalty_path(self, axes)

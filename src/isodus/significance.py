@@ -6,13 +6,16 @@ beyond a few thousand parameters that is the blocks of terms with the same varia
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
-from scipy.stats import chi2, f
+from scipy.stats import chi2, f, kstwo
 
 __all__ = [
     "CORRECTIONS",
@@ -25,6 +28,8 @@ __all__ = [
     "p_values",
     "q_values",
     "stderr",
+    "table_of_tests",
+    "uniform_table",
     "wald",
     "width",
 ]
@@ -174,3 +179,24 @@ def wald(theta: np.ndarray, covariance: np.ndarray, df: float | None = None) -> 
     left = df - k + 1
     p = float(f.sf(statistic * left / (k * df), k, left)) if left > 0 else float("nan")
     return WaldTest(statistic, k, p)
+
+
+def uniform_table(names: Sequence[str], U: np.ndarray) -> pd.DataFrame:
+    """Whether each column of U, (n, p), is uniform on (0, 1), by Kolmogorov and Smirnov: exact for independent rows."""
+    n = len(U)
+    ordered, rank = np.sort(U, axis=0), np.arange(1, n + 1)[:, None] / n
+    statistic = np.maximum(rank - ordered, ordered - rank + 1 / n).max(axis=0)
+    return table_of_tests(
+        names, np.stack([statistic, np.full_like(statistic, _critical(n)), kstwo.sf(statistic, n)], axis=1)
+    )
+
+
+@lru_cache(maxsize=64)
+def _critical(n: int) -> float:
+    return float(kstwo.isf(0.05, n))
+
+
+def table_of_tests(names: Sequence[str], found: np.ndarray) -> pd.DataFrame:
+    """A row a variable; found: statistic, what it exceeds once in twenty times, and p-value, (p, 3)."""
+    table = pd.DataFrame(found, pd.Index(names, name="variable"), ["statistic", "critical", "p_value"])
+    return table.assign(q_value=q_values(found[:, 2]))

@@ -11,6 +11,7 @@ from .compare import compare
 from .demo import demo
 from .fit import fit
 from .paper import paper
+from .plot import plot
 from .sample import sample
 
 __all__ = ["app"]
@@ -38,5 +39,5 @@ def main(
     """Options of the tool itself."""
 
 
-for command in (fit, sample, compare, paper, demo):
+for command in (fit, sample, compare, plot, paper, demo):
     app.command()(command)

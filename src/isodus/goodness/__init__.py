@@ -17,9 +17,10 @@ import pandas as pd
 
 from ..checks import generator
 from ..model import PolynomialModel
+from ..plotting import plot_residuals
 from ..significance import check_level
 from .moments import moment_table, side_by_side
-from .residual import plot_residuals, residual_test, residuals, uniformity
+from .residual import residual_test, residuals, uniformity
 from .rows import checked
 from .stein import SteinTest, stein_test
 

@@ -15,28 +15,24 @@ depend on one another the covariance is that of Newey and West.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import kstwo
 
 from .. import univariate
 from ..checks import count, generator
 from ..energy import cofactor_matrix, powers
 from ..model import PolynomialModel
-from ..significance import q_values
+from ..significance import table_of_tests, uniform_table
 from .rows import by_power, checked, evenly, neighbours
 
-__all__ = ["plot_residuals", "residual_test", "residuals", "uniformity"]
+__all__ = ["residual_test", "residuals", "uniformity"]
 
-_LEVEL = 0.05  # of the critical value, and of what is named in a plot
+_LEVEL = 0.05  # of the critical value
 _CELLS = 64  # of (0, 1), narrower to its ends
 _DRIFT_ROWS = 2000  # that D is the mean of
 _BLOCK = 1 << 14  # rows
-_POINTS = 500  # of a line
-_STYLES = [(line, f"C{k}") for line in ("-", "--") for k in range(10) if k != 7]  # C7 is grey
 
 
 def residuals(model: PolynomialModel, X: Any) -> np.ndarray:
@@ -135,7 +131,7 @@ def uniformity(
 ) -> pd.DataFrame:
     """The table of `residual_test`; U: the residuals of Y, (n, p)."""
     if psi is None and not lags:
-        return _table(model.names, _exact(U))
+        return uniform_table(model.names, U)
     n, u, found = len(U), _edges(_CELLS)[1:-1], []
     some = Y[evenly(n, _DRIFT_ROWS)]
     for i in range(U.shape[1]):
@@ -149,25 +145,7 @@ def uniformity(
         drawn = np.abs(rng.standard_normal((n_bootstrap, len(u))) @ root.T).max(axis=1)
         p = (1 + np.count_nonzero(drawn >= statistic)) / (1 + n_bootstrap)
         found.append((statistic, np.quantile(drawn, 1 - _LEVEL), p))
-    return _table(model.names, np.array(found))
-
-
-def _exact(U: np.ndarray) -> np.ndarray:
-    """Statistic, critical value and p-value of every column, (p, 3)."""
-    n = len(U)
-    ordered, rank = np.sort(U, axis=0), np.arange(1, n + 1)[:, None] / n
-    statistic = np.maximum(rank - ordered, ordered - rank + 1 / n).max(axis=0)
-    return np.stack([statistic, np.full_like(statistic, _critical(n)), kstwo.sf(statistic, n)], axis=1)
-
-
-@lru_cache(maxsize=64)
-def _critical(n: int) -> float:
-    return float(kstwo.isf(_LEVEL, n))
-
-
-def _table(names: Any, found: np.ndarray) -> pd.DataFrame:
-    table = pd.DataFrame(found, pd.Index(names, name="variable"), ["statistic", "critical", "p_value"])
-    return table.assign(q_value=q_values(found[:, 2]))
+    return table_of_tests(model.names, np.array(found))
 
 
 def drift(model: PolynomialModel, i: int, Y: np.ndarray) -> np.ndarray:
@@ -188,41 +166,3 @@ def _edges(cells: int) -> np.ndarray:
     """Of cells of (0, 1), crowded to both ends, where powers of quantiles grow."""
     t = np.linspace(0.0, 1.0, cells + 1)
     return t * t * (3.0 - 2.0 * t)
-
-
-def plot_residuals(U: np.ndarray, table: pd.DataFrame | None = None, *, ax: Any = None) -> Any:
-    """Ordered residuals less what they should be, against that, a line a variable; returns the axes.
-
-    Parameters
-    ----------
-    U : array of shape (n, p)
-        From `residuals`.
-    table : DataFrame, optional
-        From `residual_test`, for names and for the band, which a true model's line leaves once in twenty times; its
-        lighter part is that of some of the variables only. Without it, for a model that is given and rows that are
-        independent. Lines that are off at a false discovery rate of 5 % have a colour and a name, at most 18.
-    ax : matplotlib axes, optional
-        By default the current ones.
-    """
-    import matplotlib.pyplot as plt
-
-    n, p = U.shape
-    table = _table([f"x{i}" for i in range(p)], _exact(U)) if table is None else table
-    ax = plt.gca() if ax is None else ax
-    limits, q = table["critical"].to_numpy(), table["q_value"].to_numpy()
-    for limit in dict.fromkeys((limits.max(), limits.min())):
-        ax.axhspan(-limit, limit, color="0.5", alpha=0.15, linewidth=0)
-    ax.axhline(0.0, color="0.3", linewidth=0.7)
-    at = evenly(n, _POINTS)
-    expected, ordered = (at + 0.5) / n, np.sort(U, axis=0)[at]
-    off = [i for i in np.lexsort([-table["statistic"] / limits, q]).tolist() if q[i] < _LEVEL]
-    for i in set(range(p)) - set(off[: len(_STYLES)]):
-        ax.plot(expected, ordered[:, i] - expected, "0.45", linewidth=0.7)
-    for i, (line, colour) in zip(off, _STYLES, strict=False):
-        label = f"{table.index[i]} (q = {q[i]:.2g})"
-        ax.plot(expected, ordered[:, i] - expected, line, color=colour, linewidth=1.4, label=label)
-    ax.set(xlim=(0, 1), xlabel="expected under the model", ylabel="ordered residual − expected")
-    ax.set_title(f"{len(off)} of {p} variables off (q < {_LEVEL:g})", fontsize="medium")
-    if off:
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small", frameon=False)
-    return ax

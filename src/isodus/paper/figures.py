@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from .. import plotting
+from ..plotting import guide, plain_log
 from .methods import LIKELIHOOD, OURS, PAPERS, SCORE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["below", "curve", "guide", "levels", "new", "plain_ticks", "style"]
+__all__ = ["below", "curve", "guide", "levels", "look", "new", "plain_ticks", "style"]
 
 # colours that the colour-blind tell apart (Okabe and Ito)
 _STYLES = {
@@ -60,30 +62,16 @@ def new(panels: int = 1, width: float = 6.4, height: float = 4.4) -> tuple[Figur
     return figure, axes
 
 
-def curve(ax: Axes, points: pd.DataFrame, label: str, method: str, more: int = 0, **options: object) -> None:
-    """Points with error bars of a standard error; points: index x, columns mean or median, and stderr.
+def curve(ax: Axes, points: pd.DataFrame, label: str, method: str, more: int = 0, **options: Any) -> None:
+    """Points with error bars, as `isodus.plotting.curve` has them, in the style of a method."""
+    plotting.curve(ax, points, label=label, **(look(method, more) | options))
 
-    Or, instead of that, error: of the logarithm.
-    """
-    middle = points["mean"] if "mean" in points else points["median"]
-    if "error" in points:
-        factor = np.exp(points["error"])
-        bars = np.array([middle - middle / factor, middle * factor - middle])
-    else:
-        bars = points["stderr"].to_numpy()
-    look: dict[str, Any] = style(method, more) | {"markersize": 4.5, "linewidth": 1.3, "capsize": 2.0}
+
+def look(method: str, more: int = 0) -> dict[str, Any]:
+    """How the curve of a method is drawn."""
     if method == OURS:  # often on another curve, which is to be seen
-        look |= {"markerfacecolor": "none", "markersize": 6.5, "linestyle": "--"}
-    look |= options
-    ax.errorbar(np.asarray(points.index, float), middle, yerr=bars, label=label, **look)
-
-
-def guide(ax: Axes, x: np.ndarray, at: float, power: float, label: str) -> None:
-    """A dotted line of this power through the first point (x[0], at), with a label there."""
-    x = np.asarray(x, float)
-    ax.plot(x, at * (x / x[0]) ** power, ":", color="#777777", linewidth=1.2)
-    place, ha, va = ((-4, 0), "right", "center") if power > 0 else ((0, -6), "center", "top")
-    ax.annotate(label, (x[0], at), place, textcoords="offset points", ha=ha, va=va, color="#555555", fontsize=8)
+        return style(method, more) | {"markerfacecolor": "none", "markersize": 6.5, "linestyle": "--"}
+    return dict(style(method, more))
 
 
 def levels(ax: Axes, of: dict[str, float], labels: str = "{}") -> None:
@@ -102,10 +90,8 @@ def below(figure: Figure, ax: Axes, columns: int) -> None:
 
 def plain_ticks(ax: Axes, values: list[int]) -> None:
     """Of n, at 1, 2 and 5 times powers of ten, as plain numbers; and of x at these values."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+    from matplotlib.ticker import NullLocator
 
     ax.set_xticks(values, [str(value) for value in values])
-    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_minor_locator(NullLocator())
+    ax.xaxis.set_minor_locator(NullLocator())
+    plain_log(ax.yaxis)

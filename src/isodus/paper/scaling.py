@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from .. import PolynomialModel
+from ..plotting import error_scaling
 from . import figures
 from .methods import LIKELIHOOD, OURS, PAPERS, SCORE, estimators, learn, mean_error, paper_isodus, samples
-from .statistics import Ratio, alike, below, log_slope, means, paired_ratio, slope_of_ratio
+from .statistics import Ratio, alike, below, log_slope, paired_ratio, slope_of_ratio
 from .study import Claim, Settings, Task
 
 if TYPE_CHECKING:
@@ -170,12 +171,5 @@ def giving_away(table: pd.DataFrame, n: int) -> list[str]:
 
 def draw_errors(ax: Axes, table: pd.DataFrame, start: int, methods: Sequence[str] = METHODS) -> None:
     """Mean errors against n, with the slopes in the legend."""
-    for method in methods:
-        part = of(table, method)
-        line = log_slope(part.query("n >= @start"), "error", "n")
-        figures.curve(ax, means(part, "error", "n"), f"{method}: {line.short}", method)
-    n = np.unique(table["n"])
-    lowest = means(of(table, methods[-1]), "error", "n")["mean"].iloc[0]
-    figures.guide(ax, n, 0.7 * lowest, -0.5, "1/√n")
-    ax.set(xscale="log", yscale="log", xlabel="samples n", ylabel="mean absolute error of θ")
-    ax.legend(frameon=False, fontsize=8, title=f"slope from n = {start:,} on", title_fontsize=8, alignment="left")
+    parts = pd.concat([of(table, method) for method in methods])
+    error_scaling(parts, ax, start=start, looks={method: figures.look(method) for method in methods})

@@ -11,6 +11,8 @@ import pandas as pd
 from scipy.optimize import OptimizeWarning, curve_fit
 from scipy.stats import binomtest, t
 
+from ..slopes import Line, line, log_slope, means
+
 __all__ = [
     "Line",
     "Ratio",
@@ -53,32 +55,6 @@ def plain(value: float, digits: int) -> str:
     return text.replace("-", "−")
 
 
-class Line(NamedTuple):
-    """A slope, its standard error and the ends of its 95 % interval; excess: χ²/df of the points about the line."""
-
-    slope: float
-    stderr: float
-    low: float
-    high: float
-    excess: float = float("nan")
-
-    def less(self, value: float) -> Line:
-        """The difference to a value."""
-        return self._replace(slope=self.slope - value, low=self.low - value, high=self.high - value)
-
-    @property
-    def short(self) -> str:
-        """The slope and its standard error."""
-        error = f" ± {self.stderr:.3f}" if np.isfinite(self.stderr) else ""
-        return f"{self.slope:.3f}{error}".replace("-", "−")
-
-    def __str__(self) -> str:
-        if not np.isfinite(self.stderr):
-            return self.short
-        scatter = f", χ²/df {self.excess:.1f}" if np.isfinite(self.excess) else ""
-        return f"{self.short} (95 %: {self.low:.3f} to {self.high:.3f}{scatter})".replace("-", "−")
-
-
 def below(found: Ratio, limit: float) -> bool | None:
     """Whether a figure is below a limit; None where that is in its 95 % interval, or if there is none."""
     if not np.isfinite(found.stderr) or abs(found.value - limit) <= found.stderr * float(t.ppf(0.975, found.freedom)):
@@ -108,13 +84,6 @@ def above(found: Ratio, limit: float) -> bool | None:
     return None if under is None else not under
 
 
-def means(table: pd.DataFrame, column: str, by: str | Sequence[str]) -> pd.DataFrame:
-    """Columns mean, stderr and count, of the finite values."""
-    grouped = table.groupby(by, sort=True)[column]
-    out = grouped.agg(["mean", "std", "count"])
-    return out.assign(stderr=out["std"] / np.sqrt(out["count"]))[["mean", "stderr", "count"]]
-
-
 def medians(table: pd.DataFrame, column: str, by: str | Sequence[str]) -> pd.DataFrame:
     """Columns median and stderr (1.2533 σ/√count, σ by the median deviation; not below three values).
 
@@ -133,16 +102,6 @@ def median_at(points: pd.DataFrame, key: Any) -> Ratio:
     return Ratio(float(row["median"]), float(row["stderr"]), float(row["count"]) - 1)
 
 
-def log_slope(table: pd.DataFrame, column: str, against: str) -> Line:
-    """Exponent of the mean of a column against another: a line through log means, weighted by their errors.
-
-    If points lie farther off the line than their errors, those are taken as larger by that factor.
-    """
-    found = means(table, column, against)
-    x, y = np.log(np.asarray(found.index, float)), np.log(found["mean"].to_numpy())
-    return line(x, y, (found["stderr"] / found["mean"]).to_numpy(), int(found["count"].sum()))
-
-
 def slope_of_ratio(table: pd.DataFrame, column: str, against: str, one: str, other: str) -> Line:
     """Exponent of the ratio of the means of two methods on the same sets: the difference of their slopes."""
     points = []
@@ -151,27 +110,6 @@ def slope_of_ratio(table: pd.DataFrame, column: str, against: str, one: str, oth
         points.append((float(value), *paired_ratio(wide[one].to_numpy(), wide[other].to_numpy())[:2], len(wide)))
     x, ratio, stderr, count = np.array(points, float).reshape(-1, 4).T
     return line(np.log(x), np.log(ratio), stderr / ratio, int(count.sum()))
-
-
-def line(x: np.ndarray, y: np.ndarray, error: np.ndarray, count: int) -> Line:
-    """Through points with these errors, which come from `count` values in all; without errors there is only a slope."""
-    if len(x) < 2 or not np.all(np.isfinite(y)):
-        return Line(*[float("nan")] * 4)
-    if not (np.all(np.isfinite(error)) and np.all(error > 0)):
-        return Line(float(np.polyfit(x, y, 1)[0]), *[float("nan")] * 3)
-    w = 1 / error**2
-    middle = w @ x / w.sum()
-    spread = w @ (x - middle) ** 2
-    slope = float(w @ ((x - middle) * y) / spread)
-    residual = y - w @ y / w.sum() - slope * (x - middle)
-    freedom = len(x) - 2
-    excess = float(w @ residual**2 / freedom) if freedom else float("nan")
-    scatter = float(np.fmax(excess, 1.0))
-    stderr = float(np.sqrt(scatter / spread))
-    # of Welch and Satterthwaite: the values' where points scatter as they should, the line's where far more
-    degrees = scatter**2 / (1 / max(count - len(x), 1) + ((scatter - 1) ** 2 / freedom if freedom else 0.0))
-    reach = stderr * float(t.ppf(0.975, degrees))
-    return Line(slope, stderr, slope - reach, slope + reach, excess)
 
 
 def growth(n: np.ndarray, seconds: np.ndarray, stderr: np.ndarray) -> Line:
