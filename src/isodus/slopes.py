@@ -11,6 +11,8 @@ from scipy.stats import t
 
 __all__ = ["Line", "line", "log_slope", "means"]
 
+_FEW = 5
+
 
 class Line(NamedTuple):
     """A slope, its standard error and the ends of its 95 % interval; excess: χ²/df of the points about the line."""
@@ -48,11 +50,16 @@ def means(table: pd.DataFrame, column: str, by: str | Sequence[str]) -> pd.DataF
 def log_slope(table: pd.DataFrame, column: str, against: str) -> Line:
     """Exponent of the mean of a column against another: a line through log means, weighted by their errors.
 
-    If points lie farther off the line than their errors, those are taken as larger by that factor.
+    If points lie farther off the line than their errors, those are taken as larger by that factor. Where a point has
+    fewer than five values, which hardly tell their own scatter, that of all is taken, relative to the mean.
     """
     found = means(table, column, against)
     x, y = np.log(np.asarray(found.index, float)), np.log(found["mean"].to_numpy())
-    return line(x, y, (found["stderr"] / found["mean"]).to_numpy(), int(found["count"].sum()))
+    count = found["count"].to_numpy()
+    error = (found["stderr"] / found["mean"]).to_numpy()
+    if count.min() < _FEW:
+        error = np.sqrt(np.mean(error**2 * count) / count)
+    return line(x, y, error, int(count.sum()))
 
 
 def line(x: np.ndarray, y: np.ndarray, error: np.ndarray, count: int) -> Line:
