@@ -57,7 +57,7 @@ def log_slope(table: pd.DataFrame, column: str, against: str) -> Line:
     x, y = np.log(np.asarray(found.index, float)), np.log(found["mean"].to_numpy())
     count = found["count"].to_numpy()
     error = (found["stderr"] / found["mean"]).to_numpy()
-    if count.min() < _FEW:
+    if len(count) and count.min() < _FEW:
         error = np.sqrt(np.mean(error**2 * count) / count)
     return line(x, y, error, int(count.sum()))
 
