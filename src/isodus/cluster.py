@@ -50,7 +50,8 @@ class DaskSource:
         weights = _parts(weight) if is_dask(weight) else None
         if weights is not None and len(weights) != len(parts):
             raise ValueError(f"sample_weight has {len(weights)} blocks and X has {len(parts)}: they must be the same")
-        self._parts, sizes = self._held(parts)
+        known = [] if frame else [int(n) for n in X.chunks[0] if n == n]  # a size that is not known is NaN
+        self._parts, sizes = self._held(parts, known if len(known) == len(parts) else None)
         self._starts = np.append(0, np.cumsum(sizes))
         self.n_rows = int(self._starts[-1])
         if not self.n_rows:
@@ -63,18 +64,17 @@ class DaskSource:
         self._weights = weights or [None] * len(parts)
         self.memory = available_memory() // 4
 
-    def _held(self, parts: list[Any]) -> tuple[list[Any], list[int]]:
+    def _held(self, parts: list[Any], sizes: list[int] | None) -> tuple[list[Any], list[int]]:
         """The blocks, kept on the workers where their memory allows it, and how many rows each has."""
-        sizes = [self._dask.delayed(_size)(part) for part in parts]
         client = self._client()
+        held = parts if client is None else list(client.persist(parts))
+        if sizes is None:
+            sizes = list(self._dask.compute(*[self._dask.delayed(len)(part) for part in held]))
         if client is None:
-            found = self._dask.compute(*sizes)
-            return parts, [n for n, _ in found]
-        held = list(client.persist(parts))
-        found = self._dask.compute(*[self._dask.delayed(_size)(part) for part in held])
+            return parts, sizes
         room = sum(worker["memory_limit"] or 0 for worker in client.scheduler_info(n_workers=-1)["workers"].values())
-        fits = not room or sum(size for _, size in found) <= room / 2
-        return held if fits else parts, [n for n, _ in found]
+        fits = not room or 8 * len(self.columns) * sum(sizes) <= room / 2
+        return held if fits else parts, sizes
 
     def _client(self) -> Any:
         try:
@@ -106,11 +106,6 @@ def _parts(X: Any) -> list[Any]:
         X = X.rechunk({1: -1})
     parts = X.to_delayed()
     return list(np.ravel(parts)) if isinstance(parts, np.ndarray) else list(parts)
-
-
-def _size(part: Any) -> tuple[int, int]:
-    """Rows and bytes of a block."""
-    return len(part), 8 * len(part) * (part.shape[1] if part.ndim == 2 else 1)
 
 
 def _on_block(function: Callable[[Block], Any], part: Any, weight: Any, start: int, k: int, width: int) -> Any:

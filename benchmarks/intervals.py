@@ -11,7 +11,7 @@ Samples of known models, the same sets for every estimator; seeds 0, 1, …
 - tests: how often the Stein test and the residual tests reject at 5 %: the true model, a model fitted to the samples,
   and models that lack a quartic coupling, given or fitted.
 
-    python benchmarks/coverage.py [--sets 500] [--only coverage fdr debiased tests] [--quick]
+    python benchmarks/intervals.py [--sets 500] [--only coverage fdr debiased tests] [--quick]
 """
 
 import argparse
