@@ -113,8 +113,8 @@ def main():
     ]
     parts.append(
         "## How to make this page again\n\n"
-        "`isodus paper all --size standard -o docs/paper` takes one to two hours on two cores, and goes on where it was "
-        "if it is stopped; `python docs/make_paper.py` writes the page. `--size full` has the paper's repetitions, "
+        "`isodus paper all --size standard -o docs/paper` takes one to two hours on two cores, and goes on where it "
+        "was if it is stopped; `python docs/make_paper.py` writes the page. `--size full` has the paper's repetitions, "
         "`--size quick` takes seven minutes.\n"
     )
     (HERE / "paper.md").write_text("\n".join(parts), encoding="utf-8")
