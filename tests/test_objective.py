@@ -62,34 +62,24 @@ def test_gradient_and_hessian_against_finite_differences(name, loss):
             assert np.allclose(here[i].hessian[k], row, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("namespace", OTHERS)
+@pytest.mark.parametrize("where", [*OTHERS, "all nodes in one product"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", BASES)
-def test_every_library_gives_what_numpy_gives(name, loss, namespace):
+def test_every_library_gives_what_numpy_gives(name, loss, where, monkeypatch):
     basis, loss = BASES[name], LOSSES[loss](BASES[name])
     X, thetas, nodes = samples_of(basis), parameters_of(basis), range(basis.n_variables)
     weight = np.random.default_rng(5).random(300)
-    other = objective_of(basis, loss, X, weight, rows=77, asarray=NAMESPACES[namespace])
     expected = objective_of(basis, loss, X, weight).evaluate(nodes, thetas)
+    if where in OTHERS:
+        other = objective_of(basis, loss, X, weight, rows=77, asarray=NAMESPACES[where])
+    else:  # as on an accelerator
+        other = objective_of(basis, loss, X, weight, rows=77)
+        monkeypatch.setattr(module, "on_accelerator", lambda x: True)
     for a, b in zip(expected, other.evaluate(nodes, thetas), strict=True):
         assert a.value == pytest.approx(b.value, rel=1e-12)
         assert np.allclose(a.gradient, b.gradient, rtol=1e-10, atol=1e-12)
         assert np.allclose(a.hessian, b.hessian, rtol=1e-10, atol=1e-12)
         assert a.ess == pytest.approx(b.ess, rel=1e-10)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", BASES)
-def test_all_nodes_in_one_product_as_on_an_accelerator(name, loss, monkeypatch):
-    basis, loss = BASES[name], LOSSES[loss](BASES[name])
-    X, thetas, nodes = samples_of(basis), parameters_of(basis), range(basis.n_variables)
-    weight = np.random.default_rng(5).random(300)
-    expected = objective_of(basis, loss, X, weight, rows=77).evaluate(nodes, thetas)
-    monkeypatch.setattr(module, "on_accelerator", lambda x: True)
-    for a, b in zip(expected, objective_of(basis, loss, X, weight, rows=77).evaluate(nodes, thetas), strict=True):
-        assert a.value == b.value
-        assert np.allclose(a.gradient, b.gradient, rtol=1e-10, atol=1e-12)
-        assert np.allclose(a.hessian, b.hessian, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64, 299])

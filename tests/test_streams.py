@@ -23,8 +23,8 @@ def pair():
     return np.array(paper_pair(1).sample(N, rng=0))
 
 
-def cut(X, size, then=None):
-    """A function that gives the rows in blocks of this size, and then in blocks of another."""
+def cut(X, size):
+    """A function that gives the rows in blocks of this size."""
 
     def blocks():
         for start in range(0, len(X), size):
@@ -58,8 +58,6 @@ def test_a_stream_gives_what_memory_gives(pair, name):
     """To a small part of a standard error: what curvatures are taken from is another part of the samples."""
     here = ESTIMATORS[name]().fit(pair)
     there = ESTIMATORS[name]().fit(open_samples(cut(pair, 9_000)))
-    off = np.abs(there.model_.theta - here.model_.theta) / here.model_.stderr("standardized")
-    assert off.max() < 0.05 or not np.allclose(here.scale_, there.scale_)
     raw = np.abs(there.model_.to_frame()["theta"] - here.model_.to_frame()["theta"]) / here.model_.stderr()
     assert raw.max() < 0.1
     assert there.model_.n_samples == N
@@ -261,7 +259,7 @@ def test_what_cannot_be_a_stream(pair, tmp_path):
     refused("the samples have columns", est.score, constant)
     for ask in (est.score_samples, est.influence, est.goodness_of_fit, est.model_.energy, est.model_.logpdf):
         refused(r"this wants samples in memory, and not a stream of them: stream\.sample", ask, stream)
-    assert len(open_samples(cut(pair, 10_000))) == N
+    assert stream.n_rows == N
 
 
 def test_a_thread_that_reads_ahead_ends_with_its_pass(pair):

@@ -77,13 +77,6 @@ class SampleStream:
             "this wants samples in memory, and not a stream of them: stream.sample(100_000) gives some, as a frame"
         )
 
-    def __len__(self) -> int:
-        """How many rows there are, which may take a pass."""
-        if self.n_rows is None:
-            for _ in self:
-                pass
-        return self.n_rows or 0
-
     @property
     def n_rows(self) -> int | None:
         """How many rows there are, once a pass was made."""

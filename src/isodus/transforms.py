@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 
 from .tables import chosen_columns
 
-__all__ = ["KINDS", "as_setting", "parsed", "transformed", "undone"]
+__all__ = ["KINDS", "as_setting", "of_setting", "parsed", "transformed", "undone"]
 
 KINDS = ("log10", "asinh", "rank")
 
@@ -70,3 +70,8 @@ def as_setting(kinds: Mapping[str, str], names: Sequence[str]) -> str | dict[str
     """As it is kept in a model: a word, if it is the same for all."""
     words = set(kinds.values())
     return words.pop() if len(words) == 1 and set(kinds) == set(names) else dict(kinds)
+
+
+def of_setting(setting: str | Mapping[str, str] | None, names: Sequence[str]) -> dict[str, str]:
+    """What was taken of which column, from what is kept in a model."""
+    return dict.fromkeys(names, setting) if isinstance(setting, str) else dict(setting or {})

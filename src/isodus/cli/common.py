@@ -10,10 +10,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
+
+if TYPE_CHECKING:
+    from .. import PolynomialModel
 
 __all__ = [
     "Debug",
@@ -22,7 +25,9 @@ __all__ = [
     "check_output",
     "counted",
     "errors_in_a_line",
+    "load_model",
     "seconds",
+    "show_warnings",
     "warning_lines",
 ]
 
@@ -51,6 +56,21 @@ def errors_in_a_line(debug: bool) -> Iterator[None]:
 def warning_lines(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """What was warned of, a line each."""
     return [" ".join(str(warning.message).split()) for warning in caught]
+
+
+def show_warnings(caught: Sequence[warnings.WarningMessage]) -> None:
+    """What was warned of, on standard error."""
+    for line in warning_lines(caught):
+        typer.echo(f"warning: {line}", err=True)
+
+
+def load_model(file: Path) -> PolynomialModel:
+    """A model that isodus fit wrote."""
+    from .. import PolynomialModel
+
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file}")
+    return PolynomialModel.load(file)
 
 
 def check_output(

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from ..tables import complete, read_table
-from ..transforms import transformed
-from .common import Debug, Json, as_json, errors_in_a_line, warning_lines
+from ..transforms import of_setting, transformed
+from .common import Debug, Json, as_json, errors_in_a_line, load_model, show_warnings, warning_lines
 
 __all__ = ["compare"]
 
@@ -26,29 +26,24 @@ def compare(
     debug: Debug = False,
 ) -> None:
     """Which model predicts new samples best, and whether it takes more than a Gaussian."""
-    from .. import PolynomialModel
     from .. import compare as side_by_side
 
     with errors_in_a_line(debug):
         models = {}
         for file in files:
-            if not file.is_file():
-                raise FileNotFoundError(f"there is no file {file}")
             if str(file) in models:
                 raise ValueError(f"{file} is given twice")
-            models[str(file)] = PolynomialModel.load(file)
+            models[str(file)] = load_model(file)
         first = next(iter(models.values()))
         kinds = {name: model.settings.get("transform") for name, model in models.items()}
         if len({repr(kind) for kind in kinds.values()}) > 1:
             listed = ", ".join(f"{name}: {kind or 'none'}" for name, kind in kinds.items())
             raise ValueError(f"models of different transforms of the data cannot be compared: {listed}")
         table = complete(read_table(data, first.names, weights), str(data), "drop")
-        kind = next(iter(kinds.values()))
-        if kind is not None:
-            own = dict.fromkeys(first.names, kind) if isinstance(kind, str) else dict(kind)
-            if "rank" in own.values():
-                raise ValueError("models of ranks have no samples to be compared on but their own")
-            table = table._replace(frame=transformed(table.frame, own, "Leave those rows out"))
+        own = of_setting(next(iter(kinds.values())), first.names)
+        if "rank" in own.values():
+            raise ValueError("models of ranks have no samples to be compared on but their own")
+        table = table._replace(frame=transformed(table.frame, own, "Leave those rows out"))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = side_by_side(models, table.frame, sample_weight=table.weight)
@@ -70,5 +65,4 @@ def compare(
         for line in table.said:
             typer.echo(line)
         typer.echo(repr(found).removeprefix("Comparison: "))
-        for line in warning_lines(caught):
-            typer.echo(f"warning: {line}", err=True)
+        show_warnings(caught)

@@ -19,7 +19,7 @@ from .. import io
 from .._version import __version__
 from ..tables import Table, complete, read_table
 from ..transforms import as_setting, parsed, transformed
-from .common import Debug, Json, as_json, check_output, counted, errors_in_a_line, seconds, warning_lines
+from .common import Debug, Json, as_json, check_output, counted, errors_in_a_line, seconds, show_warnings, warning_lines
 
 if TYPE_CHECKING:
     from .. import PolynomialModel
@@ -103,17 +103,7 @@ def fit(
         check_output(output, "the model", what)
         check_output(terms, "its terms", what)
         said = _Said(json)
-        started = time.perf_counter()
-        wanted = None if columns is None else [name.strip() for name in columns.split(",")]
-        table = read_table(files, wanted, weights)
-        called = " and ".join(map(str, files)) if len(files) < 3 else f"{len(files)} files"
-        said(f"read {len(table.frame):,} rows, {counted(len(table.frame.columns), 'column')} in {seconds(started)}")
-        if missing != Missing.IMPUTE:
-            table = complete(table, called, missing)
-        for line in table.said:
-            said(line)
-        if table.left_out:
-            said("left out: " + _listed(table.left_out))
+        table = _read(files, columns, weights, missing, said)
         kinds = parsed(transform or [], list(table.frame.columns))
         table = table._replace(frame=transformed(table.frame, kinds, _REMEDY))
         chosen = _suited(len(table.frame), len(table.frame.columns), degree, max_order, l1)
@@ -123,7 +113,7 @@ def fit(
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught, Console(stderr=True).status("learning …"):
             warnings.simplefilter("always")
-            filled = _learned(learner, table, missing, seed, said)
+            filled = _learned(learner, table, seed, said)
             learned = time.perf_counter() - started
             score, gaussian = learner.score(filled.frame, sample_weight=filled.weight), _gaussian_score(filled)
         model = learner.model_
@@ -140,8 +130,7 @@ def fit(
             typer.echo(as_json(found))
             return
         said(f"learned by {estimator} in {learned:.2f} s\n\n{model.summary(level=level)}\n")
-        for line in warning_lines(caught):
-            typer.echo(f"warning: {line}", err=True)
+        show_warnings(caught)
         for line in _lines(found, model, learner.status_):
             said(line)
 
@@ -156,6 +145,22 @@ class _Said:
         self.lines.append(line)
         if not self.quiet:
             typer.echo(line)
+
+
+def _read(files: list[Path], columns: str | None, weights: str | None, missing: Missing, said: _Said) -> Table:
+    """The table, complete unless what is missing is to be filled in, and what there is to say of it."""
+    started = time.perf_counter()
+    wanted = None if columns is None else [name.strip() for name in columns.split(",")]
+    table = read_table(files, wanted, weights)
+    said(f"read {len(table.frame):,} rows, {counted(len(table.frame.columns), 'column')} in {seconds(started)}")
+    if missing != Missing.IMPUTE:
+        called = " and ".join(map(str, files)) if len(files) < 3 else f"{len(files)} files"
+        table = complete(table, called, missing)
+    for line in table.said:
+        said(line)
+    if table.left_out:
+        said("left out: " + _listed(table.left_out))
+    return table
 
 
 def _listed(left_out: Mapping[str, str]) -> str:
@@ -197,7 +202,7 @@ def _learner(estimator: Estimator, chosen: Chosen, device: str | None) -> Any:
     return choice[estimator](chosen.degree, max_order=chosen.max_order, l1=chosen.l1, n_jobs=-1, device=device)
 
 
-def _learned(learner: Any, table: Table, missing: Missing, seed: int, said: _Said) -> Table:
+def _learned(learner: Any, table: Table, seed: int, said: _Said) -> Table:
     """Fit to what is complete; then fill in the rest by the model and fit again, a few times. The filled table."""
     empty = int(table.frame.isna().to_numpy().sum())
     if not empty:

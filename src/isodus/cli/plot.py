@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from ..tables import complete, read_table
-from ..transforms import transformed
-from .common import Debug, check_output, errors_in_a_line, warning_lines
+from ..transforms import of_setting, transformed
+from .common import Debug, check_output, errors_in_a_line, load_model, show_warnings
 
 __all__ = ["plot"]
 
@@ -27,24 +27,19 @@ def plot(
     debug: Debug = False,
 ) -> None:
     """Draw a picture of a model."""
-    from .. import PolynomialModel
     from ..plotting import draw
 
     with errors_in_a_line(debug):
         output = output or file.with_suffix(f".{kind}.png")
         check_output(output, "the picture", {file: "the model", data: "the samples"})
-        if not file.is_file():
-            raise FileNotFoundError(f"there is no file {file}")
-        model = PolynomialModel.load(file)
+        model = load_model(file)
         X = None
         if data is not None:
             table = complete(read_table(data, model.names), str(data), "drop")
-            found = model.settings.get("transform")
-            kinds = dict.fromkeys(model.names, found) if isinstance(found, str) else dict(found or {})
+            kinds = of_setting(model.settings.get("transform"), model.names)
             X = transformed(table.frame, kinds, "Leave those rows out")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             draw(kind, model, X, output)
-        for line in warning_lines(caught):
-            typer.echo(f"warning: {line}", err=True)
+        show_warnings(caught)
         typer.echo(f"written to {output}")

@@ -15,8 +15,8 @@ import typer
 
 from .. import io
 from ..tables import complete, numbers, read_cells, read_table
-from ..transforms import transformed, undone
-from .common import Debug, check_output, counted, errors_in_a_line, seconds, warning_lines
+from ..transforms import of_setting, transformed, undone
+from .common import Debug, check_output, counted, errors_in_a_line, load_model, seconds, show_warnings
 
 if TYPE_CHECKING:
     from .. import PolynomialModel
@@ -70,17 +70,13 @@ def sample(
     debug: Debug = False,
 ) -> None:
     """Draw new samples of a model, or fill in what is missing in a table."""
-    from .. import PolynomialModel
-
     with errors_in_a_line(debug):
         if given is None:
             check_output(output, "the samples", {file: "the model", start: "the samples"}, (".csv", ".npy"))
         else:
             _check_given(n, method, start)
             check_output(output, "the filled table", {file: "the model", given: "the table"}, (".csv",))
-        if not file.is_file():
-            raise FileNotFoundError(f"there is no file {file}")
-        model = PolynomialModel.load(file)
+        model = load_model(file)
         kinds = _undone(model, file, stays)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -89,8 +85,7 @@ def sample(
             else:
                 table, line = _filled(model, given, seed, kinds)
         typer.echo(line, err=True)
-        for warning in warning_lines(caught):
-            typer.echo(f"warning: {warning}", err=True)
+        show_warnings(caught)
         _write(table, output)
         if output:
             order = f"; its columns are {', '.join(model.names)}" if output.suffix.lower() == ".npy" else ""
@@ -109,7 +104,7 @@ def _undone(model: PolynomialModel, file: Path, stays: bool) -> dict[str, str]:
     found = model.settings.get("transform")
     if found is None:
         return {}
-    kinds = dict.fromkeys(model.names, found) if isinstance(found, str) else dict(found)
+    kinds = of_setting(found, model.names)
     words = found if isinstance(found, str) else ", ".join(f"{kind} of {name}" for name, kind in kinds.items())
     of = "of the data" if isinstance(found, str) else "of its columns"
     if stays:

@@ -25,6 +25,7 @@ _STUDY = ErrorStudy(
     start=3162,
     seconds=(0.1, 2.5e-6),
     title="x² + 0.5 x³ + 2 x⁴",
+    papers=45,
 )
 tasks, cost, repetition = _STUDY.tasks, _STUDY.cost, _STUDY.repetition
 claims, remarks, draw = _STUDY.claims, _STUDY.remarks, _STUDY.draw

@@ -25,6 +25,7 @@ _STUDY = ErrorStudy(
     start=31_623,
     seconds=(0.4, 2e-5),
     title="Four variables, 65 terms of degree 2 to 4",
+    papers=45,
     compared=False,
 )
 tasks, cost, repetition = _STUDY.tasks, _STUDY.cost, _STUDY.repetition

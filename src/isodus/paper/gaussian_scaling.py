@@ -26,6 +26,7 @@ _STUDY = ErrorStudy(
     start=10_000,
     seconds=(0.15, 8e-6),
     title="Ten Gaussian variables",
+    papers=25,
 )
 tasks, cost, repetition = _STUDY.tasks, _STUDY.cost, _STUDY.repetition
 claims, remarks, draw = _STUDY.claims, _STUDY.remarks, _STUDY.draw

@@ -34,7 +34,7 @@ class ErrorStudy:
 
     terms: those that are learned. start: the n from which 1/√n may be expected, about 1,000 samples a parameter of a
     variable. seconds: of a set of samples, about, whatever its size, and more a sample. title: of the figure.
-    compared: whether the paper has pseudo-likelihood beside its own.
+    compared: whether the paper has pseudo-likelihood beside its own. papers: how many sets of samples a point it has.
     """
 
     truth: Callable[[], PolynomialModel]
@@ -42,6 +42,7 @@ class ErrorStudy:
     start: int
     seconds: tuple[float, float]
     title: str
+    papers: int
     compared: bool = True
 
     def tasks(self, settings: Settings) -> list[dict[str, Any]]:
@@ -63,8 +64,17 @@ class ErrorStudy:
         return [*slopes(table, self.start, self.compared), *beside, objectives(table)]
 
     def remarks(self, table: pd.DataFrame, settings: Settings) -> list[str]:
-        """What the choice of ν and δ costs."""
-        return giving_away(table, settings["n"][-1])
+        """What the choice of ν and δ costs; and what the paper's number of sets says, where there are more."""
+        out, first = giving_away(table, settings["n"][-1]), self.papers
+        if settings["sets"] > first:
+            part = of(table[table["set"] < first], PAPERS)
+            found = [str(log_slope(part[part["n"] >= n], "error", "n")) for n in (settings["n"][0], self.start)]
+            out.append(
+                f"The paper has {first} sets of samples a point. As many were run first; they left slopes open, so "
+                f"there are {settings['sets']} now. From the first {first} alone ISODUS with the paper's settings "
+                f"has a slope of {found[0]} over all n, and of {found[1]} from n = {self.start:,} on."
+            )
+        return out
 
     def draw(self, table: pd.DataFrame, settings: Settings) -> Figure:
         """Errors against n."""
