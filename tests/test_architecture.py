@@ -13,7 +13,7 @@ ROOT = Path(isodus.__file__).parent
 LAYERS = [
     {"_version", "arrays", "checks", "csv_dialect", "factors", "io", "progress", "significance", "slopes"},
     {"basis", "dependence", "files", "references", "sample_complexity", "tables", "univariate"},
-    {"conditional", "description", "energy", "samples", "transforms"},
+    {"conditional", "description", "energy", "formula", "samples", "transforms"},
     {"blocks", "losses", "plotting", "solvers", "sampling", "positivity"},
     {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "penalty_path", "streams"},
     {"cluster", "inference", "refinement", "enforcement", "nodewise"},

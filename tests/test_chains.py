@@ -777,5 +777,5 @@ def test_there_is_no_bar_where_none_is_wanted_or_no_terminal(monkeypatch, capfd,
 
 
 def test_progress_is_yes_or_no():
-    with pytest.raises(ValueError, match="progress must be True, False or None, not 'yes'"):
+    with pytest.raises(ValueError, match="progress must be True, False, None or a function .* not 'yes'"):
         PAIR.sample(10, rng=0, method="gibbs", progress="yes")

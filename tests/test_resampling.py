@@ -411,7 +411,7 @@ x = gaussian_sample(20)
         (dict(block_length=21), "block_length must be .* not 21"),
         (dict(block_length=2.5), "block_length must be .* not 2.5"),
         (dict(rng="seed"), "rng must be what numpy.random.default_rng takes"),
-        (dict(progress=1), "progress must be True, False or None"),
+        (dict(progress=1), "progress must be True, False, None or a function"),
     ],
 )
 def test_bad_input(options, message):

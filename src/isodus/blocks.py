@@ -28,6 +28,7 @@ _FEW = 1 << 15  # rows up to which all are taken into memory
 _SOME = 1 << 17  # most rows that are kept
 _SHARE = 8  # of the memory for those
 _POISSON = poisson.cdf(np.arange(20), 1.0)
+_NARROW = 24  # columns up to which each is gone through by itself
 _AT_ONCE = 1 << 20  # rows whose numbers are drawn at once
 
 Move = Callable[[np.ndarray], Array]
@@ -331,13 +332,20 @@ def _looked(block: Block, most: int, below: float, columns: Sequence[str]) -> Lo
         there = weight > 0
         X, weight, rows = X[there], weight[there], rows[there]
     p = len(columns)
-    low, high = (X.min(axis=0), X.max(axis=0)) if len(X) else (np.full(p, np.inf), np.full(p, -np.inf))
+    low, high = _extremes(X) if len(X) else (np.full(p, np.inf), np.full(p, -np.inf))
     total, squares = (len(X), len(X)) if weight is None else (weight.sum(), np.square(weight).sum())
     draw, n = uniform(rows, 0), len(X)
     if below < 1 and weight is None:
         some = draw < below
         draw, rows, X, weight = draw[some], rows[some], X[some], None if weight is None else weight[some]
     return Look(n, float(total), float(squares), low, high, draw, rows, X, weight, most).fewest()
+
+
+def _extremes(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest of every column; by columns where these are few, which is many times as fast."""
+    if X.shape[1] > _NARROW:
+        return X.min(axis=0), X.max(axis=0)
+    return np.array([x.min() for x in X.T]), np.array([x.max() for x in X.T])
 
 
 def _below(share: float, seed: int, rows: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "graph",
     "hyperedges",
+    "in_a_line",
     "interacting",
     "interaction_table",
     "interaction_tests",
@@ -27,6 +28,13 @@ __all__ = [
 
 Term = tuple[int, ...]
 _DISCOVERY = 0.05
+
+
+def in_a_line(model: Any) -> str:
+    """What it is: how many variables and terms."""
+    shown = ", ".join(model.names[:4]) + (", …" if len(model.names) > 4 else "")
+    terms = f"{len(model.basis)} terms up to degree {model.basis.degree}"
+    return f"PolynomialModel: {len(model.names)} variables ({shown}), {terms}"
 
 
 def term_name(term: Term, names: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from .basis import MonomialBasis
 from .checks import generator, warn
 from .energy import descend, energy
 from .model import PolynomialModel
-from .progress import Progress
+from .progress import Progress, Show
 from .sampling.kernels import Gibbs
 from .sampling.sweep import colours
 
@@ -46,7 +46,7 @@ _CLOSE, _USEFUL = 0.1, 0.2  # standard deviations that their moments may be off:
 
 
 def match_moments(
-    model: PolynomialModel, X: Any, *, rng: int | np.random.Generator | None = None, progress: bool | None = None
+    model: PolynomialModel, X: Any, *, rng: int | np.random.Generator | None = None, progress: Show = None
 ) -> PolynomialModel:
     """The model with the same terms whose samples have the moments of X: maximum likelihood, by Markov chains.
 
@@ -63,8 +63,8 @@ def match_moments(
         The data.
     rng : int or numpy.random.Generator, optional
         For the chains; the same gives the same model.
-    progress : bool, optional
-        A progress bar; by default on a terminal, after a second.
+    progress : bool or callable, optional
+        A bar, by default on a terminal after a second, or a function, as in `ISODUS`.
 
     Returns
     -------

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from . import description, diagnostics, model_file, sampling, significance
+from . import description, diagnostics, formula, model_file, sampling, significance
 from . import energy as _energy
-from .arrays import Array, namespace, on_device, one_blas_thread, to_host, transposed
+from .arrays import Array, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis
 from .checks import count, distinct_names, finite_rows, generator, index_terms, positions, square, vector
 from .conditional import Conditional
 from .diagnostics import Integrability
-from .progress import Progress
-from .samples import floating_rows, matching_rows
+from .progress import Progress, Show
+from .samples import by_block, floating_rows, matching_rows
 from .sampling import given
 from .sampling.gaussian import precision_matrix
 
@@ -125,11 +125,14 @@ class PolynomialModel:
         return cls(basis, np.array([values[term] for term in basis.terms]), names=distinct_names(names, p))
 
     def __repr__(self) -> str:
-        shown = ", ".join(self.names[:4]) + (", …" if len(self.names) > 4 else "")
-        return (
-            f"PolynomialModel: {len(self.names)} variables ({shown}), "
-            f"{len(self.basis)} terms up to degree {self.basis.degree}"
-        )
+        return description.in_a_line(self)
+
+    def __rich__(self) -> Any:
+        """What ``rich.print`` shows: the energy, and the strongest terms."""
+        return formula.rich_table(self)
+
+    def _repr_html_(self) -> str:
+        return formula.html_table(self)
 
     # parameters
 
@@ -220,6 +223,12 @@ class PolynomialModel:
         """What the model says, in a few lines to read, with intervals at a level."""
         return description.summary(self, n_terms, level)
 
+    def formula(
+        self, style: Literal["text", "html", "latex"] = "text", *, n_terms: int | None = None, units: Units = "raw"
+    ) -> str:
+        """The energy as mathematics, with all its terms, or those that are strongest in standardised variables."""
+        return formula.energy(self, style, n_terms, units)
+
     def plot(self, kind: str = "graph", X: Any = None, ax: Any = None, **options: Any) -> Any:
         """A picture, one of `isodus.plotting.KINDS`: "graph", "couplings", "forest", "marginals", "pairs", "residuals".
 
@@ -281,7 +290,7 @@ class PolynomialModel:
         method: Literal["auto", "exact", "gibbs", "hmc", "tempering"] = "auto",
         start: Any = None,
         n_jobs: int | None = None,
-        progress: bool | None = None,
+        progress: Show = None,
         return_inferencedata: bool = False,
     ) -> Any:
         """n samples, shape (n, p), an array whose `info` tells how they were made (`isodus.sampling.SamplingInfo`).
@@ -301,8 +310,8 @@ class PolynomialModel:
             Samples for chains to start from, such as the data; by default they start from far apart.
         n_jobs : int, optional
             Processes, as everywhere in joblib; -1 is one a core. They pay from some ten million values.
-        progress : bool, optional
-            A progress bar; by default on a terminal, after a second. Ctrl-C ends it with the samples there are.
+        progress : bool or callable, optional
+            A bar, by default on a terminal after a second, or a function, as in `ISODUS`. Ctrl-C leaves what there is.
         return_inferencedata : bool
             All draws of all chains as ArviZ wants them, instead of an array.
         """
@@ -325,7 +334,7 @@ class PolynomialModel:
         n_draws: int | None = None,
         rng: int | np.random.Generator | None = None,
         *,
-        progress: bool | None = None,
+        progress: Show = None,
     ) -> Any:
         """X with its missing cells (NaN) drawn from their distribution given the others of the row; a frame as a frame.
 
@@ -423,16 +432,9 @@ class PolynomialModel:
 
     def _by_block(self, X: Array, function: Any) -> Array:
         """function of standardised variables (p, b), returning (k, b), for all rows of X, as (n, k)."""
-        X = matching_rows(X, self.names)
-        xp = namespace(X)
-        location, scale = on_device(self.location[:, None], X), on_device(self.scale[:, None], X)
         width = len(self.basis.cofactors) + 3 * self.basis.degree * self.basis.n_variables
         rows = max(_BLOCK_BYTES // (8 * width), 1)
-        parts = [
-            xp.matrix_transpose(function((transposed(X[start : min(start + rows, X.shape[0]), :]) - location) / scale))
-            for start in range(0, max(X.shape[0], 1), rows)
-        ]
-        return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+        return by_block(matching_rows(X, self.names), self.location, self.scale, rows, function)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON; an existing file is replaced only by a complete one."""

@@ -34,6 +34,7 @@ from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .losses.score_matching import ScoreMatchingLoss
 from .model import PolynomialModel, Units
 from .penalties import positions
+from .progress import Show
 from .refinement import Joint
 from .samples import ArraySamples, standardisation
 from .significance import check_level
@@ -153,7 +154,7 @@ def sample_size(
     loss: Literal["pseudo-likelihood", "score matching"] = "pseudo-likelihood",
     n_draws: int = 20_000,
     rng: int | np.random.Generator | None = 0,
-    progress: bool | None = None,
+    progress: Show = None,
 ) -> Any:
     """How many samples it takes for a term to have a standard error, or to be found with a probability.
 
@@ -187,8 +188,8 @@ def sample_size(
         Samples of the model that the calculation rests on; `n_error` tells whether they are enough.
     rng : int or numpy.random.Generator, default=0
         For these samples.
-    progress : bool, optional
-        A progress bar; by default on a terminal, after a second.
+    progress : bool or callable, optional
+        A bar, by default on a terminal after a second, or a function, as in `ISODUS`.
 
     Returns
     -------
@@ -258,7 +259,7 @@ def _goal(model: PolynomialModel, error: Any, power: Any, significance: Any, cor
     return _Goal(None, power, alpha)
 
 
-def _drawn(model: PolynomialModel, n: int, rng: Any, progress: bool | None) -> np.ndarray:
+def _drawn(model: PolynomialModel, n: int, rng: Any, progress: Show) -> np.ndarray:
     if len(model.basis) > MOST_PARAMETERS:
         raise ValueError(
             f"the model has {len(model.basis):,} terms, and a covariance of all of them is formed up to "

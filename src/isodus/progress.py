@@ -1,52 +1,76 @@
-"""A progress bar on anything slow: after a second, on a terminal; elsewhere none."""
+"""How far anything slow has come: a bar after a second on a terminal, or a call of the user's own function.
+
+What is slow opens a `Progress`; what works inside it says `report`, which goes to the one that is open.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from functools import wraps
 from types import TracebackType
-from typing import Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "Show", "report", "shown"]
+
+Show = bool | Callable[[str, float, float | None], object] | None
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _PATIENCE = 1.0  # seconds
+_open: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
 class Progress:
     """``with Progress(show) as progress: progress("sampling", done, total)``.
 
-    show: None for a bar on a terminal (standard error), True for one anywhere, False for none. What opens inside
+    show: None for a bar on a terminal (standard error), True for one anywhere, False for none; or a function that is
+    called with what is done, how much of it and how much there is, None where that is not known. What opens inside
     another one shows nothing.
     """
 
-    _open = 0
-
-    def __init__(self, show: bool | None = None) -> None:
-        if show is not None and not isinstance(show, bool):
-            raise ValueError(f"progress must be True, False or None, not {show!r}")
-        self.shown = sys.stderr is not None and sys.stderr.isatty() if show is None else show
+    def __init__(self, show: Show = None) -> None:
+        if show is not None and not isinstance(show, bool) and not callable(show):
+            raise ValueError(f"progress must be True, False, None or a function (what, done, total), not {show!r}")
+        self._call = None if show is None or isinstance(show, bool) else show
+        self.shown = sys.stderr is not None and sys.stderr.isatty() if show is None else bool(show)
         self._started = time.monotonic()
         self._bar: Bar | None = None
+        self._busy = False
+        self._token: Token[Progress | None]
 
     def __enter__(self) -> Self:
-        self.shown = self.shown and not Progress._open
-        Progress._open += 1
+        self.shown = self.shown and _open.get() is None
+        self._token = _open.set(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        Progress._open -= 1
+        _open.reset(self._token)
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, what: str, done: float, total: float | None) -> None:
-        """Where things stand; total: None where it is not known."""
-        if not self.shown or (self._bar is None and time.monotonic() - self._started < _PATIENCE):
+    def __call__(self, what: str, done: float, total: float | None, *, minor: bool = False) -> None:
+        """Where things stand; total: None where it is not known. minor: a part of what was told last, if that goes on.
+
+        Minor reports are shown where there is nothing better: steps of a fit, but not of each fit along a path.
+        """
+        if not self.shown or (minor and self._busy):
+            return
+        if not minor:
+            self._busy = total is not None and done < total
+        if self._call is not None:
+            self._call(what, done, total)
+            return
+        if self._bar is None and time.monotonic() - self._started < _PATIENCE:
             return
         if self._bar is None:
             columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
@@ -55,3 +79,21 @@ class Progress:
             self._task = self._bar.add_task(what, total=total)
             self._bar.start()
         self._bar.update(self._task, description=what, completed=done, total=total)
+
+
+def report(what: str, done: float, total: float | None = None, *, minor: bool = False) -> None:
+    """As calling the `Progress` that is open; nothing where none is."""
+    progress = _open.get()
+    if progress is not None:
+        progress(what, done, total, minor=minor)
+
+
+def shown(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A method that shows how far it has come as its object's `progress` says."""
+
+    @wraps(method)
+    def showing(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+        with Progress(self.progress):
+            return method(self, *args, **kwargs)
+
+    return showing

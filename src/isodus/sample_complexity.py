@@ -27,7 +27,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from . import io
 from .checks import count, generator, is_index
-from .progress import Progress
+from .progress import Progress, Show
 
 __all__ = ["SampleComplexity", "smallest_n"]
 
@@ -75,7 +75,7 @@ def smallest_n(
     checkpoint: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = 0,
-    progress: bool | None = None,
+    progress: Show = None,
 ) -> SampleComplexity:
     """The smallest n with so many successes in a row, by a walk: `up` after a failure, `down` after a success.
 
@@ -101,9 +101,9 @@ def smallest_n(
         Trials that run at once, in processes, as everywhere in joblib; -1 is one a core.
     rng : int, numpy.random.Generator or None
         Where seeds come from; with a checkpoint an integer.
-    progress : bool, optional
-        A progress bar; by default on a terminal, after a second. Ctrl-C ends it with what there is and a warning;
-        with a checkpoint the same call goes on.
+    progress : bool or callable, optional
+        A bar, by default on a terminal after a second, or a function, as in `ISODUS`. Ctrl-C ends it with what there
+        is and a warning; with a checkpoint the same call goes on.
 
     Examples
     --------

@@ -22,6 +22,7 @@ from .arrays import Array, namespace, on_device, to_host, transposed, writable
 __all__ = [
     "ROWS_IN_ORDER",
     "ArraySamples",
+    "by_block",
     "check_variation",
     "floating_rows",
     "generator",
@@ -280,3 +281,14 @@ def matching_rows(X: Any, names: Sequence[str]) -> Array:
             f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
         )
     return X
+
+
+def by_block(X: Array, location: np.ndarray, scale: np.ndarray, rows: int, function: Callable[[Array], Array]) -> Array:
+    """function of y = (x − location)/scale, (p, b), that gives (k, b), for all rows of X: (n, k)."""
+    xp = namespace(X)
+    middle, unit = on_device(location[:, None], X), on_device(scale[:, None], X)
+    parts = [
+        xp.matrix_transpose(function((transposed(X[start : min(start + rows, X.shape[0]), :]) - middle) / unit))
+        for start in range(0, max(X.shape[0], 1), rows)
+    ]
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)

@@ -30,7 +30,7 @@ from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .nodewise import GramNodes, Nodes, SampledNodes, TiltedNodes
 from .path import LOOSE, Penalized, Start, begin, follow, over, settled
 from .penalty_path import PenaltyPath
-from .progress import Progress
+from .progress import report
 from .regression import moments_there
 from .samples import ArraySamples
 
@@ -113,12 +113,10 @@ def weakest(top: float, many: int, n: float, unit: float = 1.0) -> float:
     return float(min(max(end, 1e-3 * top), 0.5 * top))
 
 
-def trace(
-    task: Task, start: Start, l1: np.ndarray, progress: Progress, what: str = "penalties"
-) -> Iterator[tuple[Penalized, np.ndarray]]:
+def trace(task: Task, start: Start, l1: np.ndarray, what: str = "penalties") -> Iterator[tuple[Penalized, np.ndarray]]:
     """The solution of all nodes and the structure at each λ, one after the other."""
     for k, found in enumerate(follow(start, l1.tolist(), tol=max(start.tol, LOOSE * l1.min()))):
-        progress(what, k + 1, len(l1))
+        report(what, k + 1, len(l1))
         yield found, task.structure(start, found)
 
 
@@ -142,7 +140,6 @@ def choose(
     n: float,
     how: str,
     l1: Sequence[float] | None,
-    progress: Progress,
     folds: int = 5,
 ) -> Choice:
     """Follow a path and choose. how: "ebic", "cv" or "stars"; n: the sum of the weights.
@@ -156,12 +153,12 @@ def choose(
             how, values = "ebic", values[:1]
         judge: Any = {
             "ebic": lambda: _Ebic(task, samples, n),
-            "cv": lambda: _HeldOut(task, samples, values, folds, progress),
-            "stars": lambda: _Stable(task, samples, values, progress),
+            "cv": lambda: _HeldOut(task, samples, values, folds),
+            "stars": lambda: _Stable(task, samples, values),
         }[how]()
     solutions, found, interrupted = [], [], False
     try:
-        for point, theta in trace(task, start, values, progress):
+        for point, theta in trace(task, start, values):
             enough = judge.enough(theta)
             solutions.append(point)
             found.append(theta)
@@ -307,7 +304,7 @@ class _Ebic:
 
 
 class _HeldOut:
-    def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, folds: int, progress: Progress) -> None:
+    def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, folds: int) -> None:
         self.scores = np.empty((folds, len(l1)))
         parts = samples.folds(folds)
         for fold in range(folds):
@@ -315,7 +312,7 @@ class _HeldOut:
             try:
                 train, rest = next(parts)
                 refits, unseen = _Refits(task, train), _exact(task.basis, rest)
-                for k, (_, theta) in enumerate(trace(task, task.start(train), l1, progress, what)):
+                for k, (_, theta) in enumerate(trace(task, task.start(train), l1, what)):
                     value, _ = unseen.full(refits(theta).theta)
                     self.scores[fold, k] = value.mean()
             except KeyboardInterrupt:
@@ -342,7 +339,7 @@ class _HeldOut:
 
 
 class _Stable:
-    def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, progress: Progress) -> None:
+    def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray) -> None:
         rng, size = np.random.default_rng(0), samples.n_rows
         some = int(min(0.8 * size, max(10 * np.sqrt(size), 0.5 * size)))
         counts, done = np.zeros((len(l1), np.count_nonzero(task.penalised)), np.int16), 0
@@ -350,7 +347,7 @@ class _Stable:
             what, chosen = f"penalties, subsample {k + 1} of {_SUBSAMPLES}", []
             try:
                 part = task.start(samples.drawn(some, rng))
-                for _, theta in trace(task, part, l1, progress, what):
+                for _, theta in trace(task, part, l1, what):
                     chosen.append(theta[task.penalised] != 0)
             except KeyboardInterrupt:
                 if k < _FEWEST:

@@ -22,6 +22,7 @@ import pandas as pd
 from .arrays import available_memory
 from .blocks import Block
 from .files import Rows, columns_of, file_paths, rows_of
+from .progress import report
 
 __all__ = ["SampleStream", "as_floats", "open_samples"]
 
@@ -142,7 +143,13 @@ class SampleStream:
     def reduce(self, function: Callable[[Block], Any]) -> Any:
         """Σ over blocks of function(block), in their order, reading ahead."""
         with _Ahead(iter(self)) as blocks:
-            return reduce(add, map(function, blocks))
+            return reduce(add, map(function, self._watched(blocks)))
+
+    def _watched(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        total = self.n_rows
+        for block in blocks:
+            yield block
+            report("rows of samples", block.start + len(block.X), total, minor=True)
 
     def sample(self, n: int, rng: int | np.random.Generator | None = 0) -> pd.DataFrame:
         """n different rows at random, in their order, as a frame: one pass."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -85,8 +85,11 @@ def check_output(
         raise ValueError(f"cannot write {output}: {what} can be written to a file that ends in {' or '.join(endings)}")
     if not output.parent.is_dir():
         raise ValueError(f"there is no folder {output.parent} to write {output.name} into")
-    if not os.access(output.parent, os.W_OK):
-        raise ValueError(f"the folder {output.parent} cannot be written into")
+    try:
+        with TemporaryFile(dir=output.parent):
+            pass
+    except OSError as error:
+        raise ValueError(f"the folder {output.parent} cannot be written into: {error.strerror}") from None
     for file, content in sources.items():
         if file is not None and output.exists() and file.exists() and output.samefile(file):
             raise ValueError(f"{what} would replace {content} in {file}: name another file")

@@ -111,11 +111,12 @@ def fit(
             said(chosen.said)
         learner = _learner(estimator, chosen, device)
         started = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught, Console(stderr=True).status("learning …"):
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             filled = _learned(learner, table, seed, said)
             learned = time.perf_counter() - started
-            score, gaussian = learner.score(filled.frame, sample_weight=filled.weight), _gaussian_score(filled)
+            with Console(stderr=True).status("comparing with a Gaussian"):
+                score, gaussian = learner.score(filled.frame, sample_weight=filled.weight), _gaussian_score(filled)
         model = learner.model_
         if kinds:
             model = replace(model, settings={**model.settings, "transform": as_setting(kinds, model.names)})
@@ -151,7 +152,8 @@ def _read(files: list[Path], columns: str | None, weights: str | None, missing: 
     """The table, complete unless what is missing is to be filled in, and what there is to say of it."""
     started = time.perf_counter()
     wanted = None if columns is None else [name.strip() for name in columns.split(",")]
-    table = read_table(files, wanted, weights)
+    with Console(stderr=True).status("reading"):
+        table = read_table(files, wanted, weights)
     said(f"read {len(table.frame):,} rows, {counted(len(table.frame.columns), 'column')} in {seconds(started)}")
     if missing != Missing.IMPUTE:
         called = " and ".join(map(str, files)) if len(files) < 3 else f"{len(files)} files"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Debug, errors_in_a_line
+from .common import Debug, Json, as_json, errors_in_a_line
 
 __all__ = ["paper"]
 
@@ -27,6 +27,7 @@ def paper(
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder of results and figures.")] = Path("paper"),
     jobs: Annotated[int, typer.Option(help="Processes; -1 is one a core. Studies of run time take one.")] = -1,
     again: Annotated[bool, typer.Option("--again", help="Begin anew whatever is in the folder.")] = False,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Run the paper's experiments, draw their figures, and say which of its claims hold."""
@@ -35,9 +36,15 @@ def paper(
 
     with errors_in_a_line(debug):
         if study is None:
-            return command.list_studies(output)
+            listed = command.studies(output)
+            typer.echo(as_json({"studies": listed.to_dict("records")})) if json else command.show_studies(
+                listed, output
+            )
+            return
         try:
-            command.run(study, size, output, jobs, again)
+            claims = command.run(study, size, output, jobs, again, quiet=json)
+            if json:
+                typer.echo(as_json({"size": size, "folder": str(output), "claims": claims.to_dict("records")}))
         except Stopped as stopped:
             typer.echo(str(stopped), err=True)
             raise typer.Exit(130) from None

@@ -10,7 +10,7 @@ import typer
 
 from ..tables import complete, read_table
 from ..transforms import of_setting, transformed
-from .common import Debug, check_output, errors_in_a_line, load_model, show_warnings
+from .common import Debug, Json, as_json, check_output, errors_in_a_line, load_model, show_warnings, warning_lines
 
 __all__ = ["plot"]
 
@@ -24,6 +24,7 @@ def plot(
         Path | None, typer.Option("-o", "--output", help="Where to write it: .png, .svg or .pdf.")
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A table of samples, for the kinds that show them.")] = None,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Draw a picture of a model."""
@@ -41,5 +42,8 @@ def plot(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             draw(kind, model, X, output)
+        if json:
+            typer.echo(as_json({"kind": kind, "written": str(output), "warnings": warning_lines(caught)}))
+            return
         show_warnings(caught)
         typer.echo(f"written to {output}")

@@ -16,7 +16,18 @@ import typer
 from .. import io
 from ..tables import complete, numbers, read_cells, read_table
 from ..transforms import of_setting, transformed, undone
-from .common import Debug, check_output, counted, errors_in_a_line, load_model, seconds, show_warnings
+from .common import (
+    Debug,
+    Json,
+    as_json,
+    check_output,
+    counted,
+    errors_in_a_line,
+    load_model,
+    seconds,
+    show_warnings,
+    warning_lines,
+)
 
 if TYPE_CHECKING:
     from .. import PolynomialModel
@@ -67,6 +78,7 @@ def sample(
             "--transformed", help="For a model of log10 or asinh of the data: all tables are of those, not of the data."
         ),
     ] = False,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Draw new samples of a model, or fill in what is missing in a table."""
@@ -77,17 +89,25 @@ def sample(
             _check_given(n, method, start)
             check_output(output, "the filled table", {file: "the model", given: "the table"}, (".csv",))
         model = load_model(file)
-        kinds = _undone(model, file, stays)
+        kinds, of = _undone(model, file, stays)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if given is None:
                 table, line = _drawn(model, n or 1000, seed, method, start, kinds)
             else:
                 table, line = _filled(model, given, seed, kinds)
-        typer.echo(line, err=True)
-        show_warnings(caught)
-        _write(table, output)
-        if output:
+        said = [*of, *line.split("\n")]
+        if not json:
+            for one in said:
+                typer.echo(one, err=True)
+            show_warnings(caught)
+        if output or not json:
+            _write(table, output)
+        if json:
+            where = {"samples": table.to_dict("list")} if output is None else {"written": str(output)}
+            found = {"n_rows": len(table), "columns": list(table.columns), "said": said}
+            typer.echo(as_json(found | {"warnings": warning_lines(caught)} | where))
+        elif output:
             order = f"; its columns are {', '.join(model.names)}" if output.suffix.lower() == ".npy" else ""
             typer.echo(f"written to {output}{order}", err=True)
 
@@ -99,21 +119,19 @@ def _check_given(n: int | None, method: Method, start: Path | None) -> None:
         raise ValueError("--method and --start do not go with --given: they are for new samples")
 
 
-def _undone(model: PolynomialModel, file: Path, stays: bool) -> dict[str, str]:
-    """What was taken of columns before the model was learned, and is to be undone."""
+def _undone(model: PolynomialModel, file: Path, stays: bool) -> tuple[dict[str, str], list[str]]:
+    """What was taken of columns before the model was learned, and is to be undone; and what to say of it."""
     found = model.settings.get("transform")
     if found is None:
-        return {}
+        return {}, []
     kinds = of_setting(found, model.names)
     words = found if isinstance(found, str) else ", ".join(f"{kind} of {name}" for name, kind in kinds.items())
     of = "of the data" if isinstance(found, str) else "of its columns"
     if stays:
-        typer.echo(f"the model is of {words} {of}; the table is of {words} too", err=True)
-        return {}
+        return {}, [f"the model is of {words} {of}; the table is of {words} too"]
     if not set(kinds.values()) <= {"log10", "asinh"}:
         raise ValueError(f"{file} is of {words} {of}, which cannot be undone here: take --transformed")
-    typer.echo(f"the model is of {words} {of}; the table is in units of the data (else: --transformed)", err=True)
-    return kinds
+    return kinds, [f"the model is of {words} {of}; the table is in units of the data (else: --transformed)"]
 
 
 def _drawn(

@@ -22,6 +22,7 @@ from ..nodewise import SampledNodes
 from ..optimum import Task, optimum
 from ..penalties import Terms, Weights
 from ..pilots import floors
+from ..progress import Show, shown
 from ..samples import ArraySamples, part_of
 from ..selection import likelihood_nodes
 from ..solvers.newton import Problem
@@ -142,6 +143,10 @@ class ISODUS(PenalizedEstimator):
     device : str, optional
         Where to compute: "cuda", "cuda:1" or "cpu". None is where X is: arrays of PyTorch, CuPy and JAX stay on their
         device. To another one X is moved, NumPy's by PyTorch or else by CuPy.
+    progress : bool or callable, optional
+        How far a fit has come: None shows a bar on a terminal after a second, True anywhere, False never. A function is
+        called with what is being done, how much of it is done and how much there is (None where that is not known); an
+        error that it raises ends the fit.
     random_state : int, RandomState or None
         Chooses the subsamples on which the fit starts; None always takes the same. The answer does not
         depend on it beyond `tol`, or, with refinement, a tenth of a standard error.
@@ -220,6 +225,7 @@ class ISODUS(PenalizedEstimator):
         max_iter: int = 100,
         n_jobs: int | None = None,
         device: str | None = None,
+        progress: Show = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.degree = degree
@@ -251,8 +257,10 @@ class ISODUS(PenalizedEstimator):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.device = device
+        self.progress = progress
         self.random_state = random_state
 
+    @shown
     def fit(self, X: Array, y: None = None, sample_weight: Array | None = None, groups: Any = None) -> ISODUS:
         """Learn the model behind the rows of X.
 

@@ -30,7 +30,7 @@ from ..path import Penalized, Start, at
 from ..penalties import SCALINGS, Terms, Weights, multiplier
 from ..penalty_path import PenaltyPath
 from ..prediction import worse_than_gaussian
-from ..progress import Progress
+from ..progress import Progress, Show, report
 from ..refinement import Joint
 from ..samples import ArraySamples, generator, part_of
 from ..selection import METHODS, Task, choose, settle
@@ -214,8 +214,8 @@ class PenalizedEstimator(PolynomialEstimator):
             if how == "cv" and samples.n_rows < 2 * self.folds:
                 raise ValueError(f"{samples.n_rows} samples are too few for {self.folds} folds of two or more")
             scaled = None if self.l1_path is None else [value * factor for value in self.l1_path]
-            with Progress() as progress:
-                choice = choose(task, samples, setting.n, how, scaled, progress, folds=self.folds)
+            choice = choose(task, samples, setting.n, how, scaled, folds=self.folds)
+            report("fitting what was chosen", 0)
             self.path_ = replace(choice.path, l1=choice.path.l1 / factor)
             with telling_where(self._after_path()):
                 choice = settle(task, choice)
@@ -264,7 +264,7 @@ class PenalizedEstimator(PolynomialEstimator):
         return part(np.flatnonzero(first)), part(np.flatnonzero(~first))
 
     def debiased(
-        self, X: Array, sample_weight: Array | None = None, groups: Any = None, *, progress: bool | None = None
+        self, X: Array, sample_weight: Array | None = None, groups: Any = None, *, progress: Show = None
     ) -> PolynomialModel:
         """Estimates of all candidate terms, those that were not chosen too, with standard errors that are right.
 
@@ -277,8 +277,8 @@ class PenalizedEstimator(PolynomialEstimator):
         ----------
         X, sample_weight, groups
             As they were given to `fit`.
-        progress : bool, optional
-            A progress bar; by default on a terminal, after a second.
+        progress : bool or callable, optional
+            A bar, by default on a terminal after a second, or a function, as in `ISODUS`.
         """
         check_is_fitted(self, "model_")
         if not self._has_penalty:

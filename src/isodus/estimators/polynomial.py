@@ -292,6 +292,7 @@ class PolynomialEstimator(BaseEstimator):
         left_out = {
             "device",
             "n_jobs",
+            "progress",
             "random_state",
             *(("degree", "max_order", "min_degree") if self.basis else ("basis",)),
         }

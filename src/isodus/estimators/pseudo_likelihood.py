@@ -16,6 +16,7 @@ from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..optimum import Task, optimum
 from ..penalties import Terms, Weights
 from ..pilots import confined, floors, gaussian
+from ..progress import Show, shown
 from ..samples import ArraySamples
 from ..selection import likelihood_nodes
 from ..validation import one_of, positive_integer, positive_number
@@ -39,7 +40,8 @@ class PseudoLikelihood(PenalizedEstimator):
 
     Parameters
     ----------
-    degree, max_order, min_degree, basis, consensus, integrable, center, scale, max_iter, n_jobs, device, random_state
+    degree, max_order, min_degree, basis, consensus, integrable, center, scale, max_iter, n_jobs, device, progress,
+    random_state
         As in `ISODUS`; `consensus` matters only where variables are solved one by one.
     dependence, weights
         As in `ISODUS`.
@@ -98,6 +100,7 @@ class PseudoLikelihood(PenalizedEstimator):
         integration: str = "batched",
         n_jobs: int | None = None,
         device: str | None = None,
+        progress: Show = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.degree = degree
@@ -125,8 +128,10 @@ class PseudoLikelihood(PenalizedEstimator):
         self.integration = integration
         self.n_jobs = n_jobs
         self.device = device
+        self.progress = progress
         self.random_state = random_state
 
+    @shown
     def fit(self, X: Array, y: None = None, sample_weight: Array | None = None, groups: Any = None) -> PseudoLikelihood:
         """Learn the model behind the rows of X; parameters as in `ISODUS.fit`."""
         positive_number(self.tol, "tol")

@@ -20,6 +20,7 @@ from ..optimum import Optimum
 from ..penalties import Terms, Weights
 from ..pilots import quadratic_minimum
 from ..prediction import worse_than_gaussian
+from ..progress import Show, shown
 from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
 from ..validation import one_of
@@ -43,7 +44,7 @@ class ScoreMatching(PenalizedEstimator):
 
     Parameters
     ----------
-    degree, max_order, min_degree, basis, consensus, dependence, weights, center, scale, n_jobs, device
+    degree, max_order, min_degree, basis, consensus, dependence, weights, center, scale, n_jobs, device, progress
         As in `ISODUS`; `consensus` matters only where the system is solved node by node.
     l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, folds, debias
         As in `ISODUS`. With a penalty each variable is solved by itself.
@@ -92,6 +93,7 @@ class ScoreMatching(PenalizedEstimator):
         scale: bool = True,
         n_jobs: int | None = None,
         device: str | None = None,
+        progress: Show = None,
     ) -> None:
         self.degree = degree
         self.max_order = max_order
@@ -115,7 +117,9 @@ class ScoreMatching(PenalizedEstimator):
         self.scale = scale
         self.n_jobs = n_jobs
         self.device = device
+        self.progress = progress
 
+    @shown
     def fit(self, X: Array, y: None = None, sample_weight: Array | None = None, groups: Any = None) -> ScoreMatching:
         """Learn the model behind the rows of X; parameters as in `ISODUS.fit`."""
         one_of(self.consensus, _consensus.METHODS, "consensus")

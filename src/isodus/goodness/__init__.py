@@ -18,6 +18,7 @@ import pandas as pd
 from ..checks import generator
 from ..model import PolynomialModel
 from ..plotting import plot_residuals
+from ..progress import Show
 from ..significance import check_level
 from .moments import moment_table, side_by_side
 from .residual import residual_test, residuals, uniformity
@@ -126,7 +127,7 @@ def goodness_of_fit(
     max_samples: int = 2000,
     n_draws: int = 10_000,
     rng: int | np.random.Generator | None = 0,
-    progress: bool | None = None,
+    progress: Show = None,
 ) -> GoodnessOfFit:
     """Whether a model fits samples, and where not: `residual_test`, `stein_test` and `moment_table`.
 
@@ -144,8 +145,8 @@ def goodness_of_fit(
         As in `moment_table`.
     rng : int or numpy.random.Generator
         Where all random numbers come from.
-    progress : bool, optional
-        A progress bar; by default on a terminal, after a second.
+    progress : bool or callable, optional
+        A bar, by default on a terminal after a second, or a function, as in `ISODUS`.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import pandas as pd
 from ..checks import count
 from ..energy import cofactor_matrix
 from ..model import PolynomialModel
+from ..progress import Show
 from .rows import by_power, checked, neighbours
 
 __all__ = ["moment_table", "side_by_side"]
@@ -23,7 +24,7 @@ def moment_table(
     dependence: int | None = None,
     n_draws: int = 10_000,
     rng: int | np.random.Generator | None = 0,
-    progress: bool | None = None,
+    progress: Show = None,
 ) -> pd.DataFrame:
     """The mean of every monomial of the model, in standardised variables, in the samples and in draws of the model.
 
@@ -38,8 +39,8 @@ def moment_table(
         Samples of the model, as `PolynomialModel.sample` makes them.
     rng : int or numpy.random.Generator
         Where these come from.
-    progress : bool, optional
-        A progress bar; by default on a terminal, after a second.
+    progress : bool or callable, optional
+        A bar, by default on a terminal after a second, or a function, as in `ISODUS`.
 
     Returns
     -------
@@ -68,7 +69,7 @@ class Moments(NamedTuple):
 
 
 def side_by_side(
-    model: PolynomialModel, X: Any, influence: Any, dependence: Any, n_draws: int, rng: Any, progress: bool | None
+    model: PolynomialModel, X: Any, influence: Any, dependence: Any, n_draws: int, rng: Any, progress: Show
 ) -> Moments:
     """What `moment_table` gives, and what else draws of the model tell."""
     Y, psi, lags = checked(model, X, influence, dependence)

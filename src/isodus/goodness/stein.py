@@ -44,7 +44,7 @@ from ..basis import MonomialBasis
 from ..checks import count, generator
 from ..energy import cofactor_matrix, gradient
 from ..model import PolynomialModel
-from ..progress import Progress
+from ..progress import Progress, Show
 from .rows import FEWEST, by_power, checked, evenly, signs
 
 __all__ = ["Kernel", "SteinTest", "stein_test"]
@@ -98,7 +98,7 @@ def stein_test(
     n_bootstrap: int = 1000,
     max_samples: int = 2000,
     rng: int | np.random.Generator | None = 0,
-    progress: bool | None = None,
+    progress: Show = None,
 ) -> SteinTest:
     """A test that samples come from the model, by the kernel Stein discrepancy: it needs no normalisation.
 
@@ -117,8 +117,8 @@ def stein_test(
         Of more rows so many are used, evenly spaced; time grows with its square. `influence` is that of all rows.
     rng : int or numpy.random.Generator
         Where signs come from.
-    progress : bool, optional
-        A progress bar; by default on a terminal, after a second.
+    progress : bool or callable, optional
+        A bar, by default on a terminal after a second, or a function, as in `ISODUS`.
 
     Examples
     --------

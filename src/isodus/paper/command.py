@@ -12,16 +12,22 @@ from .._version import __version__
 from . import STUDIES, study_named
 from .study import Study, compute, write_outputs
 
-__all__ = ["list_studies", "run"]
+__all__ = ["run", "show_studies", "studies"]
 
 
-def list_studies(folder: Path) -> None:
+def studies(folder: Path) -> pd.DataFrame:
     """Every study, what it is about, and whether there are results in a folder."""
+    rows = [(name, study.TITLE, _state(folder, name)) for name, study in STUDIES.items()]
+    return pd.DataFrame(rows, columns=["study", "title", "state"])
+
+
+def show_studies(listed: pd.DataFrame, folder: Path) -> None:
+    """Print them, and how to run them."""
     table = Table(header_style="bold", box=None, pad_edge=False)
     for heading in ("study", "what it shows", f"in {folder}"):
         table.add_column(heading)
-    for name, study in STUDIES.items():
-        table.add_row(name, study.TITLE, _state(folder, name))
+    for row in listed.itertuples(index=False):
+        table.add_row(*row)
     console = _console()
     console.print(table)
     console.print(
@@ -38,16 +44,16 @@ def _state(folder: Path, name: str) -> str:
     return "begun" if part.exists() else ""
 
 
-def run(name: str, size: str, folder: Path, n_jobs: int | None, again: bool) -> pd.DataFrame:
-    """One study, or all: computed, drawn, its claims printed; returns the claims."""
+def run(name: str, size: str, folder: Path, n_jobs: int | None, again: bool, *, quiet: bool = False) -> pd.DataFrame:
+    """One study, or all: computed, drawn, its claims printed unless `quiet`; returns the claims, with their study."""
     chosen = list(STUDIES.values()) if name == "all" else [study_named(name)]
-    console, found = _console(), []
+    console, found = _console(quiet), []
     for k, study in enumerate(chosen, 1):
         label = f"{study.NAME} ({k} of {len(chosen)})" if len(chosen) > 1 else study.NAME
         settings = {"size": size, **study.SIZES[size]}
         results = compute(study, settings, folder, n_jobs=n_jobs, again=again, label=label)
         claims = write_outputs(study, results, folder)
-        found.append(claims)
+        found.append(claims.assign(study=study.NAME))
         _show(console, study, claims, study.remarks(results.table, results.settings))
         if results.isodus != __version__:
             console.print(f"(computed by isodus {results.isodus}; this is {__version__})", highlight=False)
@@ -69,5 +75,5 @@ def _show(console: Console, study: Study, claims: pd.DataFrame, remarks: list[st
         console.print(f"\n{remark}", highlight=False, markup=False)
 
 
-def _console() -> Console:
-    return Console(width=None if Console().is_terminal else 140)
+def _console(quiet: bool = False) -> Console:
+    return Console(width=None if Console().is_terminal else 140, quiet=quiet)

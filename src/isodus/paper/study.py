@@ -22,7 +22,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from .. import io
 from .._version import __version__
-from ..progress import Progress
+from ..progress import Progress, Show
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -120,7 +120,7 @@ def compute(
     folder: str | os.PathLike[str],
     *,
     n_jobs: int | None = None,
-    progress: bool | None = None,
+    progress: Show = None,
     again: bool = False,
     label: str | None = None,
 ) -> Results:

@@ -37,6 +37,7 @@ from ..dependence import group_codes
 from ..energy import raw_matrix, raw_units
 from ..inference import MOST_PARAMETERS
 from ..model import PolynomialModel, Units
+from ..progress import Show
 from ..significance import Covariance, check_level
 from ..validation import source_of
 from .trials import Generator, counts, positions, repeat
@@ -136,7 +137,7 @@ def bootstrap(
     sample_weight: Any = None,
     n_jobs: int | None = None,
     rng: int | Generator | None = 0,
-    progress: bool | None = None,
+    progress: Show = None,
 ) -> Bootstrap:
     """Fit an estimator to samples and to draws from them, and tell how its parameters scatter.
 
@@ -195,7 +196,7 @@ def _of_blocks(
     block_length: int | None,
     n_jobs: int | None,
     rng: Any,
-    progress: bool | None,
+    progress: Show,
 ) -> Bootstrap:
     """Of samples that are not in memory; where they are on a cluster, that is where fits are spread over."""
     _labels(kind, 2, None, None)

@@ -18,6 +18,7 @@ from ..basis import MonomialBasis
 from ..checks import count
 from ..model import PolynomialModel
 from ..penalties import weights
+from ..progress import Show
 from ..significance import check_level
 from .trials import Generator, counts, positions, repeat
 
@@ -33,7 +34,7 @@ def selection_frequencies(
     sample_weight: Any = None,
     n_jobs: int | None = None,
     rng: int | Generator | None = 0,
-    progress: bool | None = None,
+    progress: Show = None,
 ) -> pd.DataFrame:
     """In which share of random halves of the samples an estimator with a penalty keeps each term.
 

@@ -13,6 +13,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ..progress import report
+
 __all__ = ["Evaluation", "Problem", "Rung", "inverse", "ladder"]
 
 _ARMIJO = 1e-4
@@ -229,7 +231,8 @@ def ladder(
 
 def minimize(rung: Rung, problems: Sequence[Problem], *, max_iter: int) -> None:
     """Move problems on until each has ended, in at most max_iter rounds."""
-    for _ in range(max_iter):
+    for k in range(max_iter):
+        report("fitting, Newton steps", k, minor=True)
         running = [j for j, problem in enumerate(problems) if problem.status == "running"]
         if not running:
             break
