@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 import warnings
 from dataclasses import replace
 from io import StringIO
