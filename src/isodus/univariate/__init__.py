@@ -14,8 +14,8 @@ conditioned, and uses the trapezoid sum (spectrally accurate, since the density 
 takes all other quartics, ill conditioned or with an interval about each of two wells, with compensated Taylor
 shifts, so that q near the mode is that of the given doubles, and the same sum. `careful` takes what is left:
 the same shifts, and a double exponential rule on each monotone piece of q. Each rule is doubled until it agrees
-with its own half. Distribution and draws know `quick` and `careful` only. With `ends` a row lives on a half line or an
-interval, where any polynomial will do that falls nowhere without end: that is `truncated`, pieces as `careful` has them.
+with its own half. Distribution and draws know `quick` and `careful` only. With `ends` a row lives on a half line or
+an interval, where any polynomial will do that falls nowhere without end: `truncated`, pieces as `careful` has them.
 """
 
 from __future__ import annotations
