@@ -577,3 +577,15 @@ def test_costs_are_told_where_there_are_any():
         ISODUS(4).fit(X[:3, :2])
     with pytest.raises(ValueError, match="would take about .* minutes"):
         ISODUS(4, max_order=4).fit(X)
+
+
+def test_objects_that_are_numbers_are_numbers():
+    X = np.random.default_rng(0).standard_normal((300, 2))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    expected = ISODUS(2).fit(frame).model_.theta
+    np.testing.assert_array_equal(ISODUS(2).fit(frame.astype(object)).model_.theta, expected)
+    np.testing.assert_array_equal(ISODUS(2).fit(X.astype(object)).model_.theta, expected)
+    frame = frame.astype(object)
+    frame.loc[3, "b"] = "much"
+    with pytest.raises(ValueError, match="columns that are not numeric: 'b'"):
+        ISODUS(2).fit(frame)

@@ -27,7 +27,7 @@ from .objective import MANY, Evaluation, Objective
 from .optimum import Optimum
 from .samples import ArraySamples, check_variation, generator, no_variation, ordered, standardisation
 from .solvers.newton import Problem, Rung, ladder
-from .suitability import check_suitability
+from .suitability import check_independence, check_suitability
 from .validation import (
     check_blocked,
     check_counts,
@@ -122,9 +122,13 @@ def prepare(
             how = how if how.groups is None else how._replace(groups=how.groups[to_host(there)])
         check_variation(X, names)
         some = X
+        if not penalised:
+            check_independence(X, names)
     else:
         X, names, how, n = _check_blocked(estimator, blocked, groups)
         some, weight, in_order = blocked.kept, blocked.kept_weight, None
+        if not penalised:
+            check_independence(some, names)
     if how.groups is not None and (many := check_groups(how.groups)) < _FEW_GROUPS:
         warn(
             f"standard errors from {many} groups are themselves uncertain, and too small on average; "

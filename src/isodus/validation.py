@@ -85,6 +85,7 @@ def check_samples(
     """
     columns, X = None, unmasked(X)
     if isinstance(X, pd.DataFrame):
+        X = X.infer_objects()  # columns of objects that are all numbers
         _check_columns(X)
         columns = X.columns
     if array_api_compat.is_jax_array(X):
