@@ -11,6 +11,7 @@ import array_api_compat
 import numpy as np
 
 from ..arrays import Array, empty, namespace, rows_at_once
+from ..supports import LINE, Support
 from .careful import careful
 from .pieces import Pieces
 from .polynomials import at_rows, listed, put_rows, taylor_exact
@@ -37,16 +38,16 @@ class Family:
     width: float | None = None  # y is in [0, width], where it ends
 
     @classmethod
-    def of(cls, a: Array, nu: float, power: float, centre: float, ends: tuple[float, float] | None = None) -> Family:
+    def of(cls, a: Array, nu: float, power: float, centre: float, support: Support = LINE) -> Family:
         """From the coefficients in x; an even power of the tail becomes one more coefficient."""
         xp = namespace(a)
         a = xp.astype(a, xp.float64, copy=False)
         origin, low = xp.zeros_like(a[0, ...]), None
-        if ends is not None:
+        if support.low > -inf:
             with np.errstate(all="ignore"):
-                hi, lo = taylor_exact([origin, *listed(a)], None, xp.full_like(origin, ends[0]))
+                hi, lo = taylor_exact([origin, *listed(a)], None, xp.full_like(origin, support.low))
             a, low = xp.stack(hi[1:]), xp.stack(lo[1:])
-            return cls(a, low, hi[0] + lo[0], shift=ends[0], width=ends[1] - ends[0])
+            return cls(a, low, hi[0] + lo[0], shift=support.low, width=support.high - support.low)
         if nu <= 0:
             return cls(a, low, origin)
         if centre != 0.0:
