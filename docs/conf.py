@@ -4,6 +4,7 @@ import os
 import re
 import warnings
 from functools import partial
+from importlib.resources import files
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -54,6 +55,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,
     "min_reported_time": 1,
     "remove_config_comments": True,
     "image_scrapers": ("matplotlib",),
@@ -64,7 +66,7 @@ warnings.filterwarnings("ignore", message=".*is non-interactive.*")
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "isodus"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf")]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -82,7 +84,8 @@ html_sidebars = {"index": []}
 copybutton_exclude = ".linenos, .gp, .go"
 
 
-# Mathematics as MathML: every current browser shows it, with no script and no font from elsewhere.
+# Mathematics as MathML: every current browser shows it, without a script. The font is that of the package ziamath,
+# since not every machine has one for mathematics.
 def _equation(self, node, block):
     self.body.append(tex2mathml(node.astext(), as_block=block))
     raise SkipNode

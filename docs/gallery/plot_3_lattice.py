@@ -7,7 +7,7 @@ A real field φ on a lattice has the energy
 .. math::
 
    E(\varphi) = \sum_i \left( \frac{m^2}{2} \varphi_i^2 + \frac{\lambda}{4!} \varphi_i^4 \right)
-   + \frac12 \sum_{\langle ij \rangle} (\varphi_i - \varphi_j)^2 .
+   + \frac{1}{2} \sum_{\langle ij \rangle} (\varphi_i - \varphi_j)^2 .
 
 Given configurations alone: which sites are neighbours, and what are m² and λ? Nothing is said of the lattice to the
 estimator.
