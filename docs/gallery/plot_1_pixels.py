@@ -19,8 +19,8 @@ from isodus import ISODUS, compare
 # -------
 #
 # Every fourth pixel in both directions. The camera rounded each value to one of 256; a number within the rounding is
-# added, since a density knows no steps. Neighbouring pixels are alike, so these rows are not independent: estimates
-# do not suffer from it, and standard errors would be too small. None are used here.
+# added, since a density knows no steps. Neighbouring pixels are alike, so these rows are not independent: estimates do
+# not suffer from it, but standard errors are too small, those of scores too.
 
 rng = np.random.default_rng(0)
 picture = load_sample_image("china.jpg")[::4, ::4]

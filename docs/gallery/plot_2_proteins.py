@@ -39,7 +39,7 @@ for warning in caught:
 # discovery rate among all pairs.
 
 pairs = est.model_.interactions()
-pairs[pairs["q_value"] < 0.05].round(4)
+pairs[pairs["q_value"] < 0.05].round({"strength": 2, "chi2": 0})
 
 # %%
 # Every line below is one pair; thick lines are strong, faint ones not sure.
@@ -52,7 +52,7 @@ plt.show()
 
 gaussian = ISODUS(degree=2).fit(first)
 table = partial_correlations(gaussian.model_)
-table[table["q_value"] < 0.05].round(4)
+table[table["q_value"] < 0.05]
 
 # %%
 # Does treatment change the network?
@@ -65,7 +65,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the same as above, twice
     change = compare_groups(first, second, ISODUS(degree=2))
 print(change.verdict)
-change.different().query("order == 2").head(10).round(4)
+change.different().query("order == 2").head(10)
 
 # %%
 # p-values are those of independent cells and of a model that holds. These cells are independent; the model does not
