@@ -50,7 +50,9 @@ plt.show()
 # %%
 # The same question to a Gaussian: partial correlations, with intervals and the same correction.
 
-gaussian = ISODUS(degree=2).fit(first)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # the same as above
+    gaussian = ISODUS(degree=2).fit(first)
 table = partial_correlations(gaussian.model_)
 table[table["q_value"] < 0.05]
 
@@ -62,7 +64,7 @@ table[table["q_value"] < 0.05]
 # which means, variances and couplings changed.
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # the same as above, twice
+    warnings.simplefilter("ignore")  # the same again
     change = compare_groups(first, second, ISODUS(degree=2))
 print(change.verdict)
 change.different().query("order == 2").head(10)
