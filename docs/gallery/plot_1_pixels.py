@@ -43,9 +43,8 @@ result.table[["name", "n_terms", "score", "stderr", "difference", "z"]]
 
 # %%
 # What is gained can be seen in the distribution of red where green and blue are given. The Gaussian has one width for
-# all pixels; the quartic is narrow where the colour is grey, as most of this picture is, and skewed near the ends.
+# all pixels, the quartic another for each; neither has all of the shape that the pixels have.
 
-model = fits["degree 4"].model_
 some = pd.DataFrame({"red": np.nan, "green": [0.15, 0.5, 0.9], "blue": [0.1, 0.5, 0.95]})
 red = np.linspace(0, 1.1, 300)
 figure, axes = plt.subplots(1, 3, figsize=(10, 2.8), layout="constrained", sharex=True)

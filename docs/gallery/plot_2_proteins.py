@@ -70,5 +70,6 @@ print(change.verdict)
 change.different().query("order == 2").head(10)
 
 # %%
-# p-values are those of independent cells and of a model that holds. These cells are independent; the model does not
-# fit in every respect (:doc:`/sachs`), so take small p-values as a ranking rather than as odds.
+# p-values are those of independent cells and of a model that holds. That cells are independent is taken for granted
+# here, and the model does not fit in every respect (:doc:`/sachs`), so take small p-values as a ranking rather than as
+# odds.
