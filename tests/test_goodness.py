@@ -430,7 +430,17 @@ def test_mass_far_from_the_samples_is_a_misfit():
     assert result.misfits == []
     assert result.stein.p_value > 0.05
     assert result.beyond == ["a", "b"]
-    assert result.verdict.startswith("misfit: most draws of the model are beyond all samples in a, b (Stein p = ")
+    assert result.verdict.startswith("misfit: the mass of the model is beyond all samples in a, b (Stein p = ")
+
+
+def test_a_model_whose_mass_is_elsewhere_by_its_energy_is_not_drawn_from(monkeypatch):
+    model = PolynomialModel.from_dict({(0, 0): 0.5, (0, 0, 0): -0.1, (0, 0, 0, 0): 0.003}, names=["a"])
+    assert model.energy([[20.0]])[0] < -100
+    monkeypatch.setattr(PolynomialModel, "sample", lambda *_, **__: pytest.fail("drawn from"))
+    result = goodness_of_fit(model, np.random.default_rng(0).standard_normal((300, 1)))
+    assert result.beyond == ["a"]
+    assert result.moments is None
+    assert result.note.startswith("no moments: the energy is far lower away from the samples")
 
 
 def test_the_verdict_has_its_level():

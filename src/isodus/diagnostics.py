@@ -28,8 +28,10 @@ from .energy import descend, energy, gradient
 from .positivity import Form, is_positive_definite, is_sum_of_squares, linked, pure_powers_prevail, solver_is_here
 from .significance import Covariance, block
 
-__all__ = ["Integrability", "integrability", "stray"]
+__all__ = ["LOOKED_AT", "Integrability", "integrability", "stray", "strays"]
 
+LOOKED_AT = 24  # samples from which a lower energy is looked for
+_STRAY = 3.0  # a variable, how much lower than at the data it may be; it is about ½ where a model fits
 _MOST_TERMS = 60_000  # of interacting variables, where the highest are not squares
 _HIGHEST = "the highest terms of the energy are positive in every direction"
 _SQUARES = "the energy is a sum of squares, less a constant, and at least a positive multiple of the sum of all x²"
@@ -76,6 +78,12 @@ def stray(
     X = descend(basis, theta, np.concatenate([Y, beyond], axis=1), 1e-9)
     E = energy(basis, theta, X)
     return float(np.median(energy(basis, theta, Y)) - E.min()), X[:, np.argmin(E)]
+
+
+def strays(basis: MonomialBasis, theta: np.ndarray, Y: np.ndarray) -> tuple[float, np.ndarray] | None:
+    """What `stray` gives, if that is far more than a density has; Y: (p, n), a few of the data."""
+    lower, y = stray(basis, theta, Y)
+    return None if lower <= _STRAY * (len(y) + 10) else (lower, y)
 
 
 def integrability(

@@ -19,7 +19,7 @@ from .blocks import Blocked, BlockedSamples
 from .checks import warn
 from .dependence import INDEPENDENT, Dependence, check_groups
 from .description import term_name
-from .diagnostics import stray
+from .diagnostics import LOOKED_AT, strays
 from .energy import raw_units
 from .losses import Loss
 from .model import PolynomialModel
@@ -59,10 +59,8 @@ _ROWS_PER_PARAMETER = 30  # how many a subsample must have
 _NODES_AT_ONCE = 8  # nodes that share one pass over the samples, where memory allows
 _COLLAPSED, _CONCENTRATED = 2, 50  # effective samples a parameter below which weights have
 _MOVED = 0.1  # standard errors from which a change of a term counts
-_LOOKED_AT = 24  # samples from which a lower energy is looked for
 _FEW_GROUPS = 30
 _LARGE = 0.1  # minutes or GB from which a size is worth telling
-_STRAY = 3.0  # a variable, how much lower than at the data it may be; it is about ½ where a model fits
 _SINGLE = 1e-5  # relative change of a value that sums in single precision cannot resolve
 _DOUBLE = 1e-12  # likewise in double precision
 
@@ -247,11 +245,12 @@ def move_note(model: PolynomialModel, theta: np.ndarray) -> tuple[str, float]:
 def stray_note(setting: Setting, model: PolynomialModel) -> str:
     """Where a model has its mass, in words, if that is far from the data; empty if it is not."""
     all_rows = setting.X.kept if isinstance(setting.X, Blocked) else setting.X
-    rows = np.unique(np.linspace(0, all_rows.shape[0] - 1, _LOOKED_AT).astype(int))
+    rows = np.unique(np.linspace(0, all_rows.shape[0] - 1, LOOKED_AT).astype(int))
     X = to_host(namespace(all_rows).take(all_rows, on_device(rows, all_rows), axis=0)).astype(np.float64)
-    lower, y = stray(model.basis, model.theta, ((X - model.location) / model.scale).T)
-    if lower <= _STRAY * (len(y) + 10):
+    found = strays(model.basis, model.theta, ((X - model.location) / model.scale).T)
+    if found is None:
         return ""
+    lower, y = found
     place = ", ".join(
         f"{model.names[i]} = {model.location[i] + model.scale[i] * y[i]:.3g}" for i in np.argsort(-np.abs(y))[:3]
     )

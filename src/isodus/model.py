@@ -162,8 +162,8 @@ class PolynomialModel:
     def interactions(self, *, correction: Literal["bh", "by"] = "bh") -> pd.DataFrame:
         """A row a set of interacting variables: its terms tested at once, all in standardised variables.
 
-        strength: as in `hyperedges`; chi2, df, p_value: Wald's test that all of its terms are zero; q_value: as in
-        `to_frame`, among these rows. Sorted by p-value.
+        strength: as in `hyperedges`; chi2, df, p_value: Wald's test that all of its terms that were estimated, df of
+        them, are zero; q_value: as in `to_frame`, among these rows. Sorted by p-value.
         """
         return description.interaction_table(self, correction)
 

@@ -195,7 +195,7 @@ def settle(task: Task, choice: Choice) -> Choice:
     fewer = np.count_nonzero(theta) - np.count_nonzero(best)
     pruned, why = start, path.why
     if fewer:
-        why += f", after {fewer} terms that did not pay were left out"
+        why += f", after {fewer} term{'s' * (fewer != 1)} that did not pay {'were' if fewer != 1 else 'was'} left out"
         free = task.penalised & (task.low == -np.inf)  # what has a least value is never left out
         out = _in_places(start.nodes, (best == 0) & free, True)
         pruned = replace(start, weight=np.where(out, np.inf, start.weight))

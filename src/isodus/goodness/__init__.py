@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..arrays import one_blas_thread
 from ..checks import generator
+from ..diagnostics import LOOKED_AT, strays
 from ..model import PolynomialModel
 from ..plotting import plot_residuals
 from ..progress import Show
@@ -53,7 +55,7 @@ class GoodnessOfFit:
     moments : DataFrame or None
         As `moment_table` gives it; None where the model cannot be sampled.
     beyond : list of str
-        Variables for which most draws of the model are outside of the range of the samples.
+        Variables for which most draws of the model are outside of the range of the samples, or would be, by its energy.
     note : str
         Why the model could not be sampled, or why its draws are not to be trusted; empty if all is well.
     values : array of shape (n, p)
@@ -86,7 +88,7 @@ class GoodnessOfFit:
             worst = self.stein.by_variable.sort_values(ascending=False, kind="stable").index
             reasons.append(f"the score, most at {_listed(list(worst[: 1 + len(worst) // 4]))}")
         if self.beyond:
-            reasons.append(f"most draws of the model are beyond all samples in {_listed(self.beyond)}")
+            reasons.append(f"the mass of the model is beyond all samples in {_listed(self.beyond)}")
         found = f"misfit: {'; '.join(reasons)}" if reasons else "no misfit found"
         where = " where the samples are" if self.note and not reasons else ""
         return f"{found}{where} (Stein p = {p:.2g}, least residual q = {self.residuals['q_value'].min():.2g})"
@@ -114,6 +116,19 @@ class GoodnessOfFit:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+
+
+def _astray(model: PolynomialModel, Y: np.ndarray) -> list[str]:
+    """Variables that are beyond all samples where the energy is least, if it is far lower there; Y: (n, p)."""
+    if model.basis.degree < 3:
+        return []
+    rows = np.unique(np.linspace(0, len(Y) - 1, LOOKED_AT).astype(int))
+    with one_blas_thread():
+        found = strays(model.basis, model.theta, Y[rows].T)
+    if found is None:
+        return []
+    y = found[1]
+    return [model.names[i] for i in np.flatnonzero((y < Y.min(axis=0)) | (y > Y.max(axis=0)))]
 
 
 def goodness_of_fit(
@@ -166,6 +181,10 @@ def goodness_of_fit(
     table = uniformity(model, Y, U, psi, lags, _DRAWS, rng)
     options: dict[str, Any] = dict(n_bootstrap=n_bootstrap, max_samples=max_samples, rng=rng, progress=progress)
     stein = stein_test(model, X, influence=psi, dependence=dependence, **options)
+    astray = _astray(model, Y)
+    if astray:
+        note = "no moments: the energy is far lower away from the samples, where draws of the model would be"
+        return GoodnessOfFit(table, stein, None, astray, note, U, level)
     try:
         found = side_by_side(model, X, psi, dependence, n_draws, rng, progress)
     except ValueError as error:
