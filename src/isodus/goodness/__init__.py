@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..checks import generator
+from ..checks import generator, is_index
 from ..model import PolynomialModel
 from ..plotting import plot_residuals
 from ..progress import Show
@@ -142,7 +142,7 @@ def goodness_of_fit(
     n_bootstrap, max_samples : int
         As in `stein_test`.
     n_draws : int
-        As in `moment_table`.
+        As in `moment_table`; 0 leaves moments out, and with them whether the model has its mass elsewhere.
     rng : int or numpy.random.Generator
         Where all random numbers come from.
     progress : bool or callable, optional
@@ -166,6 +166,8 @@ def goodness_of_fit(
     table = uniformity(model, Y, U, psi, lags, _DRAWS, rng)
     options: dict[str, Any] = dict(n_bootstrap=n_bootstrap, max_samples=max_samples, rng=rng, progress=progress)
     stein = stein_test(model, X, influence=psi, dependence=dependence, **options)
+    if is_index(n_draws) and n_draws == 0:
+        return GoodnessOfFit(table, stein, None, [], "the model was not sampled", U, level)
     try:
         found = side_by_side(model, X, psi, dependence, n_draws, rng, progress)
     except ValueError as error:
