@@ -12,6 +12,7 @@ from .. import io
 from ..model import PolynomialModel
 from .content import gather
 from .page import page
+from .words import once
 
 __all__ = ["write_report"]
 
@@ -68,7 +69,7 @@ def write_report(
         )  # names are in the page, not in pictures
         found = gather(model, made, X, sample_weight, new, title, said)
         late = [" ".join(str(one.message).split()) for one in caught]
-        found["warnings"] = list(dict.fromkeys([*found["warnings"], *late]))
+        found["warnings"] = once([*found["warnings"], *late])
     io.write_text(path, page(found))
     for one in caught:
         warnings.warn(one.message, one.category, stacklevel=2)

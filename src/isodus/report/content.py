@@ -1,4 +1,4 @@
-"""What there is to tell of a model, gathered as plain values: sentences, rows of tables, places of a graph, pictures."""
+"""What there is to tell of a model, as plain values: sentences, rows of tables, places of a graph, pictures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def gather(
         "summary": words.summary(model, sets[0], verdict, checked, learned),
         "formula": formula.energy(model, "html", _SHORT_FORMULA, "raw"),
         "cautions": words.cautions(model, checked),
-        "warnings": [*model.settings.get("notes", []), *said],
+        "warnings": words.once([*model.settings.get("notes", []), *said]),
         "terms": table,
         "graph": _graph(model, sets, table["places"]),
         "fit": checked,
@@ -94,7 +94,7 @@ def _graph(model: PolynomialModel, sets: tuple[pd.DataFrame, str], places: dict[
     """Sets of variables with their terms, and places on the unit circle and, of larger sets, inside of it."""
     frame, measure = sets
     order = np.argsort(-frame["strength"].to_numpy(), kind="stable")
-    chosen, used = [], set[int]()
+    chosen, used = list[int](), set[int]()
     for k in order[:_MOST_SETS]:
         more = used | set(frame["variables"].iloc[k])
         if len(more) > _MOST_NODES:
@@ -112,7 +112,7 @@ def _graph(model: PolynomialModel, sets: tuple[pd.DataFrame, str], places: dict[
         "sets": [
             {
                 "v": list(row.variables),
-                "strength": row.strength,
+                "strength": _plain(row.strength),
                 "sign": int(row.sign),
                 "p": _plain(row.p_value),
                 "q": _plain(row.q_value),
@@ -139,6 +139,8 @@ def _centres(inner: list[tuple[int, ...]], at: np.ndarray) -> dict[int, list[flo
 
 
 def _plain(value: Any) -> Any:
-    """A number as JSON has it; None where there is none."""
+    """A number as JSON has it, to eight digits; None where there is none."""
     value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.8g}") if np.isfinite(value) else None

@@ -1,6 +1,8 @@
 "use strict";
 // The graph of interacting variables, drawn on SVG from the data in the page. Data become text nodes, never markup.
 const report = JSON.parse(document.getElementById("data").textContent);
+const columns = Object.entries(report.terms);  // terms come by column
+report.terms = columns.length ? columns[0][1].map((_, k) => Object.fromEntries(columns.map(([name, all]) => [name, all[k]]))) : [];
 const SVG = "http://www.w3.org/2000/svg";
 
 function short(name, most) {

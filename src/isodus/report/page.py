@@ -36,7 +36,7 @@ _MOMENTS = 10
 def page(found: dict[str, Any]) -> str:
     """The whole file."""
     style, script = _file("report.css"), _file("graph.js") + _file("table.js")
-    data = {name: found[name] for name in ("names", "graph", "level")} | {"terms": found["terms"]["rows"]}
+    data = {name: found[name] for name in ("names", "graph", "level")} | {"terms": _columns(found["terms"]["rows"])}
     text = Template(_file("template.html")).substitute(
         title=escape(words.short(found["title"], 200)),
         made=escape(found["made"]),
@@ -54,6 +54,11 @@ def page(found: dict[str, Any]) -> str:
         cite=_list(found["cite"]),
     )
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """By column, which is half as long as by row."""
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 
 def embedded(value: Any) -> str:
@@ -223,8 +228,8 @@ def _fit(found: dict[str, Any]) -> str:
     stein = (
         f"p = {fit.stein.p_value:.2g} of {words.many(fit.stein.n_bootstrap, 'draw')}, on {fit.stein.n_samples:,} rows"
     )
-    off = fit.misfits
-    alt = f"Ordered residuals less what is expected, a line a variable. Off: {words.listed([words.short(one) for one in off], 8) or 'none'}."
+    off = words.listed([words.short(name) for name in fit.misfits], 8) or "none"
+    alt = f"Ordered residuals less what is expected, a line a variable. Off: {off}."
     picture = found["pictures"]["residuals"]
     seen = f'<figure class="wide"><img src="{picture}" alt="{escape(alt)}"></figure>' if picture else ""
     return (
@@ -247,8 +252,8 @@ def _moments(table: Any) -> str:
         for name, row in far.iterrows()
     ]
     return (
-        "<h3>Moments</h3><p>Means of terms, standardised, in the samples and in draws of the model: the farthest apart. "
-        "They show where a model is off, not whether; of many some are always far.</p>"
+        "<h3>Moments</h3><p>Means of terms, standardised, in the samples and in draws of the model: the farthest "
+        "apart. They show where a model is off, not whether; of many some are always far.</p>"
         + _table(("mean of", "samples", "model", "z"), rows, "Moments that are farthest apart")
     )
 

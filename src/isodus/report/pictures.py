@@ -1,4 +1,4 @@
-"""Pictures of a report, each an SVG in a data URI: a panel a variable or pair, so that they wrap on a small screen."""
+"""Pictures of a report as data URIs: a panel a variable or pair, so that they wrap on a small screen."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ __all__ = ["gather"]
 
 _MARGINALS, _PAIRS = 36, 12
 _ROWS = 1000  # to average over
+_TYPES, _DPI = {"svg": "svg+xml", "png": "png"}, {"svg": 130, "png": 180}
+_UNDATED: dict[str, Any] = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 _LOOKS = {"svg.fonttype": "none", "svg.hashsalt": "isodus", "font.family": "sans-serif", "axes.unicode_minus": True}
 
 
@@ -73,7 +75,7 @@ def _marginal(model: PolynomialModel, rows: np.ndarray | None, rest: np.ndarray,
         marginals(model, rows, [ax], variables=[i], rest=rest)
         ax.set_title("")
 
-    return {"v": [i], "n": None if rows is None else len(rows), "src": _svg(draw, 2.6, 1.6, (0.04, 0.15, 0.92, 0.82))}
+    return {"v": [i], "n": None if rows is None else len(rows), "src": _uri(draw, 2.6, 1.6, (0.04, 0.15, 0.92, 0.82))}
 
 
 def _pair(model: PolynomialModel, rows: np.ndarray | None, rest: np.ndarray, i: int, j: int) -> dict[str, Any]:
@@ -84,7 +86,7 @@ def _pair(model: PolynomialModel, rows: np.ndarray | None, rest: np.ndarray, i: 
     return {
         "v": [i, j],
         "n": None if rows is None else len(rows),
-        "src": _svg(draw, 2.6, 2.2, (0.13, 0.11, 0.85, 0.87)),
+        "src": _uri(draw, 2.6, 2.2, (0.13, 0.11, 0.85, 0.87)),
     }
 
 
@@ -92,16 +94,21 @@ def _residuals(checked: Checked | None) -> str | None:
     if checked is None or checked.found is None:
         return None
     found = checked.found
-    return _svg(lambda ax: plot_residuals(found.values, found.residuals, ax=ax), 7.6, 3.6, (0.11, 0.15, 0.62, 0.75))
+    draw = lambda ax: plot_residuals(found.values, found.residuals, ax=ax)
+    return _uri(draw, 7.6, 3.6, (0.11, 0.15, 0.62, 0.75), "png")  # lines of thousands of points
 
 
-def _svg(draw: Callable[[Any], Any], width: float, height: float, place: tuple[float, float, float, float]) -> str:
+def _uri(
+    draw: Callable[[Any], Any], width: float, height: float, place: tuple[float, float, float, float], kind: str = "svg"
+) -> str:
     """A figure with one pair of axes as a data URI."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
     draw(figure.add_axes(place))
     figure.suptitle("")
     out = BytesIO()
-    figure.savefig(out, format="svg", dpi=160, metadata={"Date": None, "Creator": None})
-    return "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+    figure.savefig(out, format=kind, dpi=_DPI[kind], metadata=_UNDATED[kind])
+    return f"data:image/{_TYPES[kind]};base64,{base64.b64encode(out.getvalue()).decode('ascii')}"

@@ -21,6 +21,7 @@ __all__ = [
     "listed",
     "many",
     "number",
+    "once",
     "probability",
     "samples_in_words",
     "short",
@@ -84,6 +85,12 @@ def listed(names: list[str], most: int = 6) -> str:
     """Names with commas, and how many more there are."""
     shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def once(lines: list[str]) -> list[str]:
+    """Each line once, and none that another begins with."""
+    kept = dict.fromkeys(" ".join(line.split()) for line in lines)
+    return [line for line in kept if not any(other != line and other.startswith(line) for other in kept)]
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -208,7 +215,7 @@ def cautions(model: PolynomialModel, checked: Checked | None) -> list[str]:
         said.append("θ was moved after it was estimated, say to be a density; intervals, p and q are of the estimate.")
     if known:
         said.append(
-            "Intervals are at 95 % each, not all at once; q is the false discovery rate at which a term counts as found."
+            "Intervals are at 95 % each, not all at once; q is the false discovery rate at which a term counts."
         )
     if model.basis.degree > 2 and np.any(model.location):
         said.append(
