@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -47,7 +48,7 @@ def gather(
         "made": f"isodus {__version__}, {date.today().isoformat()}",
         "names": list(model.names),
         "summary": words.summary(model, sets[0], verdict, checked, learned),
-        "formula": formula.energy(model, "html", _SHORT_FORMULA, "raw"),
+        "formula": formula.energy(_briefly_named(model), "html", _SHORT_FORMULA, "raw"),
         "cautions": words.cautions(model, checked),
         "warnings": words.once([*model.settings.get("notes", []), *said]),
         "terms": table,
@@ -60,6 +61,14 @@ def gather(
     }
 
 
+def _briefly_named(model: PolynomialModel) -> PolynomialModel:
+    """With names that fit into a formula, and still differ."""
+    names = [words.short(name) for name in model.names]
+    if len(set(names)) < len(names):
+        names = [f"{words.short(name, 24)} ({k})" for k, name in enumerate(model.names)]
+    return replace(model, names=tuple(names))
+
+
 def _rows(model: PolynomialModel, X: Any) -> np.ndarray:
     rows = to_host(floating_rows(X, model.names)).astype(np.float64, copy=False)
     finite_rows(rows, model.names, "X")
@@ -69,7 +78,7 @@ def _rows(model: PolynomialModel, X: Any) -> np.ndarray:
 def _terms(model: PolynomialModel) -> dict[str, Any]:
     """Terms that are in the model, the strongest first; places: the row of each, by its place in the basis."""
     frame, own = model.to_frame(), model.to_frame("standardized")
-    there = np.flatnonzero((model.theta != 0) | frame["stderr"].notna())
+    there = np.flatnonzero((model.theta != 0) | (frame["theta"] != 0) | frame["stderr"].notna())
     order = there[np.argsort(-np.abs(model.theta[there]), kind="stable")]
     order = order[np.lexsort([-np.abs(model.theta[order]), model.basis.orders[order] == 1])]
     shown = order[:_MOST_TERMS]

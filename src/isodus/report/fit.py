@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,17 +57,22 @@ def check(source: Any, model: PolynomialModel, X: Any, weight: np.ndarray | None
     if weight is not None:
         return Checked(n, *learned, False, None, "the tests know nothing of weights")
     far = any(_FAR in note for note in model.settings.get("notes", []))
+    not_drawn = "its mass is far from the data" if far else f"it has more than {_MOST_SAMPLED:,} terms"
     n_draws = 0 if far or len(model.basis) > _MOST_SAMPLED else 10_000
-    allowed = learned.same and source is not model
+    options: dict[str, Any] = dict(n_draws=n_draws, progress=False)
+    found, allowed, why = None, learned.same and source is not model, ""
+    if allowed:
+        try:
+            found = source.goodness_of_fit(X, **options)
+        except ValueError:  # one whose influence is not known
+            allowed = False
     try:
-        if allowed:
-            try:
-                return Checked(n, *learned, True, source.goodness_of_fit(X, n_draws=n_draws), "")
-            except ValueError:  # one whose influence is not known
-                allowed = False
-        return Checked(n, *learned, allowed, goodness_of_fit(model, X, n_draws=n_draws), "")
+        found = found or goodness_of_fit(model, X, **options)
     except ValueError as error:
-        return Checked(n, *learned, allowed, None, " ".join(str(error).split()))
+        why = " ".join(str(error).split())
+    if found is not None and not n_draws:
+        found = replace(found, note=f"the model was not sampled: {not_drawn}")
+    return Checked(n, *learned, allowed, found, why)
 
 
 def in_proportion(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -123,10 +123,8 @@ def _graph(found: dict[str, Any]) -> str:
 def _marks(sets: list[dict[str, Any]]) -> str:
     """What stands for larger sets, if there are any."""
     sizes = {min(len(one["v"]), 5) for one in sets}
-    said = [
-        text for size, text in ((3, "a square, three"), (4, "a diamond, four"), (5, "a circle, more")) if size in sizes
-    ]
-    return "; ".join(said) + ". " if said else "that is a pair. "
+    kinds = ((3, "a square joins three"), (4, "a diamond, four"), (5, "a circle, five or more"))
+    return "".join(f"; {text}" for size, text in kinds if size in sizes) + "."
 
 
 def _terms(found: dict[str, Any]) -> str:

@@ -109,7 +109,9 @@ def summary(
     model: PolynomialModel, sets: pd.DataFrame, verdict: Integrability, checked: Checked | None, learned: Learned
 ) -> list[tuple[str, str]]:
     """A question and its answer each."""
-    terms = f"{many(int(np.count_nonzero(model.theta)), 'term')} up to degree {model.basis.degree}"
+    own, raw = (int(np.count_nonzero(model.parameters(units))) for units in ("standardized", "raw"))
+    terms = f"{many(own, 'term')} up to degree {model.basis.degree}"
+    terms += "" if own == raw else f" ({raw:,} in the units of the data, where zero is elsewhere)"
     by = _CALLED.get(model.settings.get("estimator", ""), model.settings.get("estimator"))
     source = "made from given parameters, not from samples"
     if model.n_samples is not None:
@@ -133,16 +135,18 @@ def _interactions(model: PolynomialModel, sets: pd.DataFrame) -> str:
         return "No variables interact: the model has no term of two variables or more."
     called = lambda frame: listed([" – ".join(short(model.names[v], 24) for v in row) for row in frame["variables"]])
     strong = sets.sort_values("strength", ascending=False, kind="stable")
+    what = "pair" if (sets["order"] == 2).all() else "set"
     if sets["q_value"].isna().all():
         return (
-            f"{many(len(sets), 'set')} of variables {'has' if len(sets) == 1 else 'have'} terms that are not zero. How "
+            f"{many(len(sets), what)} of variables {'has' if len(sets) == 1 else 'have'} terms that are not zero. How "
             f"sure they are is not known, as the model has no standard errors. The strongest: {called(strong)}."
         )
     sure = strong[strong["q_value"] < _LEVEL]
     if not len(sure):
-        return f"Of {many(len(sets), 'set')} of variables none surely interacts (false discovery rate 5 %)."
+        return f"Of {many(len(sets), what)} of variables none surely interacts (false discovery rate 5 %)."
+    known = "; that does not know that terms were chosen from the same samples" if _chosen(model) else ""
     return (
-        f"{len(sure):,} of {many(len(sets), 'set')} of variables surely interact (false discovery rate 5 %). "
+        f"{len(sure):,} of {many(len(sets), what)} of variables surely interact (false discovery rate 5 %{known}). "
         f"The strongest of these: {called(sure)}."
     )
 
