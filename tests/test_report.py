@@ -196,12 +196,12 @@ def test_a_model_with_its_mass_elsewhere_is_not_drawn_from(tmp_path, wells):
 def test_long_names_and_many_terms_stay_small(tmp_path):
     p = 40
     names = [f"{'long name ' * 300}{i}" for i in range(p)]
-    theta = {(i, i): 1.0 for i in range(p)} | {(i, j): 0.01 for i in range(p) for j in range(i)}
+    theta = {(i, i): 1.0 for i in range(p)} | {(i, j): 0.2 for i in range(p) for j in range(i)}  # no density
     page = report(tmp_path, PolynomialModel.from_dict(theta, names=names))
     assert len(page) < 3_000_000
     shown = page[page.index("<body>") : page.index('<script type="application/json"')]
     assert max(map(len, Reader(shown.replace("<body>", "")).text)) < 2500  # no name at full length
-    theta = {(i, i): 1.0 for i in range(80)} | {(i, j): 0.01 for i in range(80) for j in range(i)}
+    theta = {(i, i): 1.0 for i in range(80)} | {(i, j): 0.2 for i in range(80) for j in range(i)}
     read = Reader(report(tmp_path, PolynomialModel.from_dict(theta)))
     assert "The 2,000 strongest of 3,240 terms." in " ".join(read.text)
     assert len(read.data()["terms"]["theta"]) == 2000

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _LEVEL = 0.05
+_ROWS_A_TERM = 50  # that a test of terms wants, see `nested_test`
 _LONGEST = 40  # characters of a name
 _CALLED = {"ISODUS": "ISODUS", "PseudoLikelihood": "pseudo-likelihood", "ScoreMatching": "score matching"}
 _PAPER = (
@@ -162,7 +163,10 @@ def _gaussian(model: PolynomialModel) -> str:
     if not np.isfinite(test.p_value):
         return f"{many(high, 'term')} above degree 2; too few samples for so many to be tested at once."
     answer = "Yes" if test.p_value < _LEVEL else "Not surely"
-    chosen = ", which is too small, as they were chosen from the same samples" if _chosen(model) else ""
+    few = model.n_samples is not None and model.n_samples < _ROWS_A_TERM * test.df
+    why = "they were chosen from the same samples" if _chosen(model) else ""
+    why = why or (f"there are fewer than {_ROWS_A_TERM} samples a term" if few else "")
+    chosen = f", which is too small, as {why}" if why else ""
     p = probability(test.p_value)
     return f"{answer}: of {many(high, 'term')} above degree 2, tested at once, p {p if '<' in p else f'= {p}'}{chosen}."
 
