@@ -15,6 +15,7 @@ from .._version import __version__
 from ..arrays import to_host
 from ..checks import finite_rows
 from ..description import interacting
+from ..diagnostics import Integrability
 from ..model import PolynomialModel
 from ..plotting.layout import around_circle, circle_order, spread
 from ..plotting.sets import interacting_sets
@@ -28,6 +29,8 @@ LEVEL = 0.05  # of false discoveries, from which on an interaction is not sure
 _MOST_TERMS = 2000  # in the table
 _MOST_SETS = 1500  # in the graph
 _MOST_NODES = 200
+_MOST_JUDGED = 20_000  # terms of models whose integrability is looked into
+_NOT_JUDGED = Integrability("unknown", None, f"a model of more than {_MOST_JUDGED:,} terms was not looked into")
 _SHORT_FORMULA = 12
 
 
@@ -40,7 +43,7 @@ def gather(
     table, sets = _terms(model), interacting_sets(model)
     learned = fit.Learned.of(model, rows, new)
     checked = None if rows is None else fit.check(source, model, X, counts, learned)
-    verdict = model.integrability()
+    verdict = model.integrability() if len(model.basis) <= _MOST_JUDGED else _NOT_JUDGED
     p = len(model.names)
     sample = rows if rows is None or counts is None else fit.in_proportion(rows, counts)
     return {

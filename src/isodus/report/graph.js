@@ -2,7 +2,8 @@
 // The graph of interacting variables, drawn on SVG from the data in the page. Data become text nodes, never markup.
 const report = JSON.parse(document.getElementById("data").textContent);
 const columns = Object.entries(report.terms);  // terms come by column
-report.terms = columns.length ? columns[0][1].map((_, k) => Object.fromEntries(columns.map(([name, all]) => [name, all[k]]))) : [];
+const termAt = (k) => Object.fromEntries(columns.map(([name, all]) => [name, all[k]]));
+report.terms = columns.length ? columns[0][1].map((_, k) => termAt(k)) : [];
 const SVG = "http://www.w3.org/2000/svg";
 
 function short(name, most) {
@@ -66,7 +67,8 @@ function drawGraph(graph) {
     const radius = Math.min(width / 2 - Math.max(guess, 30), 130 + 8 * n);
     const size = Math.max(5.5, Math.min(13, 2 * Math.PI * (radius + 8) / n * 0.92));
     height = 2 * (radius + (level ? 42 : Math.max(guess, 30)));
-    const dot = Math.max(2.5, Math.min(9, 130 / n + 1.5)), widest = Math.max(2, Math.min(6, 7 - 0.04 * graph.sets.length));
+    const dot = Math.max(2.5, Math.min(9, 130 / n + 1.5));
+    const widest = Math.max(2, Math.min(6, 7 - 0.04 * graph.sets.length));
     const at = graph.nodes.map((node) => [radius * node.x, -radius * node.y]);
     world.replaceChildren();
     setShapes = graph.sets.map((set, k) => drawSet(set, k, at, radius, widest));
@@ -174,8 +176,8 @@ function drawGraph(graph) {
     for (const k of set.terms) {
       const term = report.terms[k];
       const interval = term.ci_low === null ? "" : `${number(term.ci_low)} to ${number(term.ci_high)}`;
-      table.append(element("tr", {}, element("th", {scope: "row"}, termText(term)), element("td", {}, number(term.theta)),
-        element("td", {}, interval)));
+      table.append(element("tr", {}, element("th", {scope: "row"}, termText(term)),
+        element("td", {}, number(term.theta)), element("td", {}, interval)));
     }
     return table;
   }
@@ -185,15 +187,18 @@ function drawGraph(graph) {
     const shown = sets.slice(0, chosen === null ? 12 : 200);
     const others = new Set(sets.flatMap((set) => set.v));
     const heading = chosen === null ? "The strongest sets" : short(report.names[chosen], 80);
+    const many = `${sets.length} ${sets.length === 1 ? "set" : "sets"}`;
     const line = chosen === null ? `${shown.length} of ${sets.length} that are shown`
-      : `${Math.max(others.size - 1, 0)} neighbours in ${sets.length} ${sets.length === 1 ? "set" : "sets"} that are shown`;
+      : `${Math.max(others.size - 1, 0)} neighbours in ${many} that are shown`;
     const parts = [element("h3", {}, heading), element("small", {}, line)];
     for (const set of shown) {
       const title = chosen === null ? setName(set) : "with " + set.v.filter((v) => v !== chosen)
         .map((v) => short(report.names[v], 24)).join(" and ");
       const small = element("small", {}, ` ${number(set.strength)}, ${sureness(set.q)}`);
       const details = element("details", {"data-set": graph.sets.indexOf(set)}, element("summary", {}, title, small));
-      details.addEventListener("toggle", () => { if (details.open && !details.querySelector("table")) details.append(termTable(set)); });
+      details.addEventListener("toggle", () => {
+        if (details.open && !details.querySelector("table")) details.append(termTable(set));
+      });
       parts.push(details);
     }
     if (chosen !== null) {
@@ -228,8 +233,9 @@ function drawGraph(graph) {
     light(tip.hidden ? null : Number(k));
     if (tip.hidden) return;
     const set = graph.sets[k], lines = set.terms.slice(0, 8).map((j) => {
-      const term = report.terms[j];
-      return `${termText(term)}: ${number(term.theta)}` + (term.ci_low === null ? "" : ` (${number(term.ci_low)} to ${number(term.ci_high)})`);
+      const term = report.terms[j], known = term.ci_low !== null;
+      const interval = known ? ` (${number(term.ci_low)} to ${number(term.ci_high)})` : "";
+      return `${termText(term)}: ${number(term.theta)}${interval}`;
     });
     if (set.terms.length > 8) lines.push(`and ${set.terms.length - 8} more terms`);
     tip.replaceChildren(element("strong", {}, setName(set)),
@@ -281,7 +287,10 @@ function drawGraph(graph) {
   about.addEventListener("pointerleave", () => light(null));
   slider.addEventListener("input", refresh);
   onlySure.addEventListener("change", refresh);
-  select.addEventListener("change", () => { chosen = null; if (select.value === "") refresh(); else choose(Number(select.value)); });
+  select.addEventListener("change", () => {
+    chosen = null;
+    if (select.value === "") refresh(); else choose(Number(select.value));
+  });
   byId("zoom-in").addEventListener("click", () => zoomBy(1.4));
   byId("zoom-out").addEventListener("click", () => zoomBy(1 / 1.4));
   byId("zoom-reset").addEventListener("click", () => { zoomBy(0); chosen = null; select.value = ""; refresh(); });
@@ -291,7 +300,9 @@ function drawGraph(graph) {
   draw();
   let before = canvas.clientWidth;
   new ResizeObserver(() => {
-    if (Math.abs(canvas.clientWidth - before) > 8 && !matchMedia("print").matches) { before = canvas.clientWidth; draw(); }
+    if (Math.abs(canvas.clientWidth - before) < 8 || matchMedia("print").matches) return;
+    before = canvas.clientWidth;
+    draw();
   }).observe(canvas);
 }
 
