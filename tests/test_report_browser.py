@@ -159,19 +159,19 @@ def test_sort_filter_and_download(opened):
     assert page.locator("#count").inner_text() == "80 of 80 terms"
     theta = page.locator("th button[data-column='theta']")
     theta.click()
-    assert values(column(page, 4)) == sorted(values(column(page, 4)))
+    assert values(column(page, 2)) == sorted(values(column(page, 2)))
     theta.click()
-    assert values(column(page, 4)) == sorted(values(column(page, 4)), reverse=True)
+    assert values(column(page, 2)) == sorted(values(column(page, 2)), reverse=True)
     assert page.locator("th[aria-sort='descending']").count() == 1
     page.locator("#filter").fill("WIND*")
     assert len(column(page, 1)) == 3
     assert all("wind" in text for text in column(page, 1))
     page.locator("#filter").fill("")
     page.locator("#order").select_option("1")
-    assert set(column(page, 2)) == {"1"}
+    assert set(column(page, 9)) == {"1"}
     page.locator("#order").select_option("")
     page.locator("#sure-terms").check()
-    assert all(text and (text[0] == "<" or values([text])[0] <= 0.05) for text in column(page, 9))
+    assert all(text and (text[0] == "<" or values([text])[0] <= 0.05) for text in column(page, 7))
     page.locator("#sure-terms").uncheck()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Download CSV").click()
@@ -237,6 +237,7 @@ def test_print(opened):
     assert page.locator("#table tbody tr").last.is_visible()
     assert page.locator(".scroll.tall").evaluate("box => box.scrollHeight <= box.clientHeight + 1")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("th[data-label] button").first.is_hidden()  # or the heading would be on one page only
     made = page.pdf(format="A4")
     assert made.startswith(b"%PDF")
     assert 8 < made.count(b"/Type /Page\n") < 30

@@ -58,6 +58,7 @@ def gather(
         "graph": _graph(model, sets, table["places"]),
         "fit": checked,
         "pictures": pictures.gather(model, sample, verdict, checked),
+        "units": words.units(model),
         "how": words.how(model),
         "cite": words.citations(model, checked is not None),
         "level": LEVEL,

@@ -19,8 +19,6 @@ __all__ = ["embedded", "page"]
 _ORDERS = {1: "one variable", 2: "pairs", 3: "threes", 4: "fours"}
 _COLUMNS = (
     ("term", "term", "The product of powers of variables"),
-    ("order", "variables", "How many variables are in it"),
-    ("degree", "degree", "The sum of its powers"),
     ("theta", "θ", "The parameter, in the units of the data"),
     ("stderr", "std. error", "Standard error of θ"),
     ("ci_low", "95 % from", "Lower end of the interval"),
@@ -28,6 +26,8 @@ _COLUMNS = (
     ("p_value", "p", "Of θ = 0, two-sided"),
     ("q_value", "q", "False discovery rate"),
     ("standardized", "θ standardised", "The parameter in centred and scaled variables"),
+    ("order", "variables", "How many variables are in it"),
+    ("degree", "degree", "The sum of its powers"),
 )
 _FEW = {"stderr", "ci_low", "ci_high", "p_value", "q_value"}  # columns that need standard errors
 _MOMENTS = 10
@@ -51,6 +51,7 @@ def page(found: dict[str, Any]) -> str:
         fit=_fit(found),
         pictures=_pictures(found),
         how="".join(f"<dt>{escape(name)}</dt><dd>{_text(value)}</dd>" for name, value in found["how"]),
+        units=escape(found["units"]),
         cite=_list(found["cite"]),
     )
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -134,8 +135,8 @@ def _terms(found: dict[str, Any]) -> str:
         return "<p>All terms are zero.</p>"
     columns = [column for column in _COLUMNS if terms["errors"] or column[0] not in _FEW]
     head = "".join(
-        f'<th scope="col" aria-sort="none"><button type="button" data-column="{key}" title="{escape(more)}">{called}'
-        "</button></th>"
+        f'<th scope="col" aria-sort="none" data-label="{called}">'
+        f'<button type="button" data-column="{key}" title="{escape(more)}">{called}</button></th>'
         for key, called, more in columns
     )
     body = "".join(_row(k, row, names, columns) for k, row in enumerate(rows))

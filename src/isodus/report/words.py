@@ -26,6 +26,7 @@ __all__ = [
     "samples_in_words",
     "short",
     "summary",
+    "units",
 ]
 
 _LEVEL = 0.05
@@ -89,9 +90,37 @@ def listed(names: list[str], most: int = 6) -> str:
 
 
 def once(lines: list[str]) -> list[str]:
-    """Each line once, and none that another begins with."""
-    kept = dict.fromkeys(" ".join(line.split()) for line in lines)
-    return [line for line in kept if not any(other != line and other.startswith(line) for other in kept)]
+    """Each line once, none that another begins with, and lines that differ in one word as one."""
+    kept = dict.fromkeys(" ".join(line.split()) for line in lines if line.strip())
+    own = [line for line in kept if not any(other != line and other.startswith(line) for other in kept)]
+    groups: list[list[list[str]]] = []
+    for parts in (line.split(" ") for line in own):
+        if groups and _place(groups[-1], parts) is not None:
+            groups[-1].append(parts)
+        else:
+            groups.append([parts])
+    return [_merged(group) for group in groups]
+
+
+def _place(group: list[list[str]], parts: list[str]) -> int | None:
+    """The one place at which a line differs from those of a group, and these from one another, if it is one."""
+    first, last = group[0], group[-1]
+    if len(parts) != len(first):
+        return None
+    places = {k for one in (first, last) for k, (a, b) in enumerate(zip(one, parts, strict=True)) if a != b}
+    places |= {k for k, (a, b) in enumerate(zip(first, last, strict=True)) if a != b}
+    return places.pop() if len(places) == 1 else None
+
+
+def _merged(group: list[list[str]]) -> str:
+    if len(group) == 1:
+        return " ".join(group[0])
+    k = _place(group[:1], group[1])
+    assert k is not None
+    end = group[0][k][-1:]
+    end = end if end in (":", ";", ",", ".") else ""
+    names = [parts[k].removesuffix(end) for parts in group]
+    return " ".join([*group[0][:k], listed(names, 12) + end, *group[0][k + 1 :]])
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -166,7 +195,7 @@ def _gaussian(model: PolynomialModel) -> str:
     few = model.n_samples is not None and model.n_samples < _ROWS_A_TERM * test.df
     why = "they were chosen from the same samples" if _chosen(model) else ""
     why = why or (f"there are fewer than {_ROWS_A_TERM} samples a term" if few else "")
-    chosen = f", which is too small, as {why}" if why else ""
+    chosen = f", which is too small, as {why}" if why and test.p_value < _LEVEL else ""
     p = probability(test.p_value)
     return f"{answer}: of {many(high, 'term')} above degree 2, tested at once, p {p if '<' in p else f'= {p}'}{chosen}."
 
@@ -238,6 +267,13 @@ def cautions(model: PolynomialModel, checked: Checked | None) -> list[str]:
         if checked is not None and "rank" in kinds.values():
             said.append("Ranks are those among the samples shown.")
     return said
+
+
+def units(model: PolynomialModel) -> str:
+    """In which variables the model is."""
+    if np.any(model.location) or np.any(model.scale != 1):
+        return "Each variable is centred and scaled for the computation, and strengths are in those units."
+    return "Variables are taken as they are, neither centred nor scaled."
 
 
 def how(model: PolynomialModel) -> list[tuple[str, str]]:
