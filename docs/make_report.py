@@ -25,7 +25,7 @@ def main():
         path = Path(folder) / "report.html"
         write_report(est, path, X, title="Eleven proteins", said=[str(one.message) for one in caught])
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"))
-        page = browser.new_page(viewport={"width": 1120, "height": 1000})
+        page = browser.new_page(viewport={"width": 1120, "height": 1000}, device_scale_factor=0.85)
         page.goto(path.as_uri())
         page.locator("#only-sure").check()
         page.locator("#about summary").first.click()
