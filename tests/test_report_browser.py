@@ -103,6 +103,7 @@ def test_a_variable_by_click_by_list_and_by_keyboard(opened):
     assert page.locator("g.node.chosen").get_attribute("aria-pressed") == "true"
     assert page.locator("#about h3").inner_text() == "wind"
     assert "4 neighbours in 4 sets" in page.locator("#about small").first.inner_text()
+    assert page.locator("#shown").inner_text().endswith("10 of 10 sets; 4 neighbours")
     assert page.locator("g.set.away").count() == 6
     page.locator("#about summary").first.click()
     page.locator("#about details[open] tr").nth(5).wait_for()

@@ -37,7 +37,7 @@ _SHORT_FORMULA = 12
 def gather(
     source: Any, model: PolynomialModel, X: Any, weight: Any, new: bool | None, title: str | None, said: Sequence[str]
 ) -> dict[str, Any]:
-    """All of it; source: the estimator, or the model again. Values are texts, numbers, lists and dicts."""
+    """All of it; source: the estimator, or the model again. Values are plain, but for what tests found."""
     rows = None if X is None else _rows(model, X)
     counts = None if weight is None or rows is None else check_weight(weight, rows)[0]
     table, sets = _terms(model), interacting_sets(model)

@@ -166,8 +166,10 @@ function drawGraph(graph) {
       group.setAttribute("aria-pressed", String(node.v === chosen));
     });
     const words = `from ${number(least(), 2)}: ${count} of ${graph.sets.length} sets`;
-    byId("shown").textContent = words;
     slider.setAttribute("aria-valuetext", words);
+    busy.delete(chosen);
+    const near = `; ${busy.size} ${busy.size === 1 ? "neighbour" : "neighbours"}`;
+    byId("shown").textContent = words + (chosen === null ? "" : near);  // read aloud as it changes
     tell();
   }
 
