@@ -176,7 +176,7 @@ def test_whose_samples_they_are(tmp_path, wells):
     said = lambda *arguments, **options: " ".join(Reader(report(tmp_path, *arguments, **options)).text)
     assert "that the model was learned from, by their number and their middles. The tests take" in said(est.model_, X)
     text = said(est, new + 0.3)
-    assert "not those it is from" in text
+    assert "not taken for those that the model was learned from" in text
     assert goodness_of_fit(est.model_, new + 0.3, n_draws=0).verdict.split(" (")[0][1:] in text
     assert "that were said to be new" in said(est, new, new=True)
     text = said(est, X, sample_weight=np.full(600, 2.0))

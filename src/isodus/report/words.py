@@ -223,8 +223,8 @@ def samples_in_words(checked: Checked) -> str:
             f"Tested on the {n} that the model was learned from{known}. The tests take the model as given, not as bent "
             "towards them, and so see less misfit than there may be."
         )
-    known = "that were said to be new" if checked.told else "that are, by their number or middles, not those it is from"
-    return f"Tested on {n} {known}."
+    known = ", by their number and middles not taken for those that the model was learned from"
+    return f"Tested on {n}{' that were said to be new' if checked.told else known}."
 
 
 def _chosen(model: PolynomialModel) -> bool:
