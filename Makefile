@@ -5,7 +5,7 @@ VENV ?= .venv
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test test-lowest lint bench clean
+.PHONY: demo test test-lowest lint docs bench clean
 
 demo: $(VENV)/.installed
 	$(bin)/isodus demo
@@ -17,6 +17,10 @@ lint: $(VENV)/.installed-test
 	$(bin)/ruff check .
 	$(bin)/ruff format --check .
 	$(bin)/mypy
+
+# the site, in docs/_build/html; it needs no network once the packages are there
+docs: $(VENV)/.installed-docs
+	$(bin)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 # the tests on the oldest versions that pyproject.toml allows
 test-lowest:
@@ -37,7 +41,7 @@ bench: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/accuracy.py --quick
 
 clean:
-	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache docs/_build docs/auto_gallery docs/reference
 
 ifdef PIP_CONSTRAINT
 export PIP_CONSTRAINT

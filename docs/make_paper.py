@@ -113,7 +113,7 @@ def main():
     ]
     parts.append(
         "## How to make this page again\n\n"
-        "`isodus paper all --size standard -o docs/paper` takes one to two hours on two cores, and goes on where it "
+        "`isodus paper all --size standard -o docs/paper` takes three to four hours on two cores, and goes on where it "
         "was if it is stopped; `python docs/make_paper.py` writes the page. `--size full` has the paper's repetitions, "
         "`--size quick` takes seven minutes.\n"
     )

@@ -1,4 +1,6 @@
+import json
 import re
+import sys
 import warnings
 from dataclasses import replace
 from io import StringIO
@@ -377,3 +379,10 @@ def test_fit_with_a_penalty(tmp_path):
     bad = fit(path, "--l1", "lasso")
     assert bad.exit_code != 0
     assert "l1 must be one of" in bad.output
+
+
+def test_scores_of_very_many_rows_are_taken_on_some_of_them(tmp_path, monkeypatch, table):
+    monkeypatch.setattr(sys.modules["isodus.cli.fit"], "_MOST_SCORED", 500)
+    result = fit(table, "--degree", 2, "--json")
+    assert json.loads(result.stdout)["n_scored"] == 500
+    assert "on 500 of the rows: " in fit(table, "--degree", 2).stdout

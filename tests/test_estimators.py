@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from isodus import ISODUS, MonomialBasis, PseudoLikelihood, ScoreMatching
+from isodus import ISODUS, MonomialBasis, PseudoLikelihood, ScoreMatching, open_samples
 from isodus.datasets import gaussian_10, paper_1d, paper_4d, paper_pair
 from isodus.objective import MANY
 from isodus.samples import ArraySamples
@@ -548,3 +548,44 @@ def test_a_hessian_too_big_for_memory_is_refused(monkeypatch):
     monkeypatch.setattr("isodus.fitting.available_memory", lambda: 10**9)
     with pytest.raises(ValueError, match="need about 3.66 GB for a Hessian matrix, and 1 GB are free"):
         ISODUS(degree=4, max_order=None).fit(np.random.default_rng(0).standard_normal((30_000, 40)))
+
+
+@pytest.mark.parametrize("estimator", [ISODUS, PseudoLikelihood, ScoreMatching])
+def test_what_is_masked_is_missing(estimator):
+    X = np.random.default_rng(0).standard_normal((300, 2))
+    masked = np.ma.masked_array(X, mask=False)
+    np.testing.assert_array_equal(estimator(2).fit(masked).model_.theta, estimator(2).fit(X).model_.theta)
+    masked[7, 1] = np.ma.masked
+    with pytest.raises(ValueError, match=r"x1 \(first in row 7\)"):
+        estimator(2).fit(masked)
+    assert np.isnan(estimator(2).fit(X).model_.energy(masked)[7])
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_penalty_does_not_weigh_what_is_too_far_out_for_a_computer(blocks):
+    X = np.random.default_rng(0).standard_normal((40_000, 3))
+    X[7, 1] = -1e60
+    data = open_samples(lambda: [X]) if blocks else X
+    where = "" if blocks else " in row 7"
+    with pytest.raises(ValueError, match=rf"x1 is -1e\+60{where}, .* spreads from the middle: its powers"):
+        ISODUS(4, l1="auto").fit(data)
+
+
+def test_costs_are_told_where_there_are_any():
+    X = np.random.default_rng(0).standard_normal((50, 60))
+    with pytest.raises(ValueError, match="n_samples = 3: without a penalty there is no estimate. Use l1"):
+        ISODUS(4).fit(X[:3, :2])
+    with pytest.raises(ValueError, match="would take about .* minutes"):
+        ISODUS(4, max_order=4).fit(X)
+
+
+def test_objects_that_are_numbers_are_numbers():
+    X = np.random.default_rng(0).standard_normal((300, 2))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    expected = ISODUS(2).fit(frame).model_.theta
+    np.testing.assert_array_equal(ISODUS(2).fit(frame.astype(object)).model_.theta, expected)
+    np.testing.assert_array_equal(ISODUS(2).fit(X.astype(object)).model_.theta, expected)
+    frame = frame.astype(object)
+    frame.loc[3, "b"] = "much"
+    with pytest.raises(ValueError, match="columns that are not numeric: 'b'"):
+        ISODUS(2).fit(frame)

@@ -255,6 +255,11 @@ def test_settings_tell_of_a_penalty_only_where_there_is_one(tmp_path, graph):
     settings = penalised.model_.settings
     assert settings["l1"] == "ebic"
     assert settings["l1_chosen"] == penalised.l1_
+    line = next(line for line in penalised.model_.summary().splitlines() if line.startswith("settings: "))
+    assert line.startswith("settings: ISODUS, degree=2, ")
+    assert "l1=ebic" in line
+    assert "tol=" not in line
+    assert line.endswith("; others by default")
     penalised.model_.save(tmp_path / "m.json")
     again = type(penalised.model_).load(tmp_path / "m.json")
     assert again.to_dict() == penalised.model_.to_dict()

@@ -1,10 +1,11 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from cases import NAMESPACES
 
-from isodus import PolynomialModel
+from isodus import ISODUS, PolynomialModel, PseudoLikelihood, ScoreMatching, open_samples
 from isodus.datasets import gaussian_10, load_sachs, paper_1d, paper_4d
 from isodus.suitability import check_suitability
 
@@ -136,3 +137,30 @@ def test_large_samples_are_judged_by_part_of_them():
     percent = float(message.split("x1 (")[1].split(" %")[0])
     assert abs(percent - 3) < 1
     assert messages(X) == [message]
+
+
+@pytest.mark.parametrize("estimator", [ISODUS, PseudoLikelihood, ScoreMatching])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_columns_that_are_linear_functions_of_others_are_named(estimator, blocks):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40_000, 4)) * [1.0, 1e-6, 3.0, 1e200] + [1e3, 0.0, 5.0, 0.0]
+    X[:, 1] = (X[:, 0] - 2 * X[:, 2]) * 1e-7
+    frame = pd.DataFrame(X, columns=["height", "made up", "weight", "age"])
+    data = open_samples(lambda: [frame]) if blocks else frame
+    with pytest.warns(UserWarning, match="linear functions of others: .*") as caught:
+        estimator(2).fit(data)
+    words = next(str(one.message) for one in caught if "linear functions" in str(one.message))
+    for name in ("height", "made up", "weight"):
+        assert name in words
+    assert "age" not in words
+
+
+def test_columns_that_nearly_repeat_others_are_not_complained_of():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(3000)
+    X = np.stack([x, x + 1e-5 * rng.standard_normal(3000), x**2 + rng.standard_normal(3000)], axis=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ISODUS(2).fit(X)
+        ISODUS(2).fit(rng.standard_normal((20, 5)))
+    assert not [one for one in caught if "linear functions" in str(one.message)]

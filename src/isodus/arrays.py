@@ -31,6 +31,7 @@ __all__ = [
     "rows_at_once",
     "to_host",
     "transposed",
+    "unmasked",
     "writable",
 ]
 
@@ -145,6 +146,13 @@ def to_host(x: Array) -> np.ndarray:
     if array_api_compat.is_cupy_array(x):
         return x.get()
     return np.asarray(array_api_compat.to_device(x, "cpu") if hasattr(x, "to") else x)
+
+
+def unmasked(x: Any) -> Any:
+    """`x`, or, if it is a masked array, that with NaN for what is masked, which would else count as if it were not."""
+    if not isinstance(x, np.ma.MaskedArray):
+        return x
+    return np.ma.filled(x.astype(np.float64), np.nan) if np.ma.is_masked(x) else x.data
 
 
 def writable(x: Array) -> Array:

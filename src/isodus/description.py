@@ -131,9 +131,7 @@ def summary(model: Any, n_terms: int, level: float = 0.95) -> str:
     width = max(map(len, names), default=0)
     lines = [f"{model!r}{learned}"]
     if model.settings:
-        lines.append(
-            "settings: " + ", ".join(f"{k}={v}" for k, v in model.settings.items() if k != "notes" and v is not None)
-        )
+        lines.append(f"settings: {_settings(model.settings)}")
     if len(order):
         lines.append(f"strongest interactions, by standardised size (of {np.sum(basis.orders > 1)}):")
         own, frame = model.stderr("standardized"), model.to_frame(level=level)
@@ -153,6 +151,13 @@ def summary(model: Any, n_terms: int, level: float = 0.95) -> str:
     else:
         lines.append("no variables interact")
     return "\n".join([*lines, *(f"note: {note}" for note in model.settings.get("notes", []))])
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    """How it was learned, without what is as by default, where that is known."""
+    usual = settings.get("default", [])
+    told = [f"{k}={v}" for k, v in settings.items() if v is not None and k not in {*usual, "default", "notes"}]
+    return ", ".join(told).removeprefix("estimator=") + ("; others by default" if usual else "")
 
 
 def _with_error(value: float, stderr: float) -> str:

@@ -27,11 +27,12 @@ from .objective import MANY, Evaluation, Objective
 from .optimum import Optimum
 from .samples import ArraySamples, check_variation, generator, no_variation, ordered, standardisation
 from .solvers.newton import Problem, Rung, ladder
-from .suitability import check_suitability
+from .suitability import check_independence, check_suitability
 from .validation import (
     check_blocked,
     check_counts,
     check_dependence,
+    check_powers,
     check_samples,
     check_weight,
     positive_integer,
@@ -60,6 +61,7 @@ _COLLAPSED, _CONCENTRATED = 2, 50  # effective samples a parameter below which w
 _MOVED = 0.1  # standard errors from which a change of a term counts
 _LOOKED_AT = 24  # samples from which a lower energy is looked for
 _FEW_GROUPS = 30
+_LARGE = 0.1  # minutes or GB from which a size is worth telling
 _STRAY = 3.0  # a variable, how much lower than at the data it may be; it is about ½ where a model fits
 _SINGLE = 1e-5  # relative change of a value that sums in single precision cannot resolve
 _DOUBLE = 1e-12  # likewise in double precision
@@ -120,9 +122,13 @@ def prepare(
             how = how if how.groups is None else how._replace(groups=how.groups[to_host(there)])
         check_variation(X, names)
         some = X
+        if not penalised:
+            check_independence(X, names)
     else:
         X, names, how, n = _check_blocked(estimator, blocked, groups)
         some, weight, in_order = blocked.kept, blocked.kept_weight, None
+        if not penalised:
+            check_independence(some, names)
     if how.groups is not None and (many := check_groups(how.groups)) < _FEW_GROUPS:
         warn(
             f"standard errors from {many} groups are themselves uncertain, and too small on average; "
@@ -145,6 +151,8 @@ def prepare(
         centre, width = standardisation(some, weight, names, np.random.default_rng(0), in_order)
     location = centre if estimator.center and basis.closed_under_translation else np.zeros(p)
     scale = width if estimator.scale else np.ones(p)
+    if penalised:
+        check_powers(X, location, scale, basis.degree, names)
     return Setting(X, weight, n, names, basis, centre, width, location, scale, how)
 
 
@@ -349,10 +357,12 @@ def _check_size(estimator: Any, p: int, n: int, penalised: bool) -> None:
     gigabytes = 3 * 8 * largest**2 / 1e9
     minutes = 20 * p * n * largest**2 / 5e9 / 60
     if largest >= n:
+        large = max(minutes, gigabytes) > _LARGE
+        cost = f" (With samples enough this size would take about {minutes:,.1g} minutes and {gigabytes:,.1g} GB.)"
         raise ValueError(
             f"{largest:,} parameters at each variable and n_samples = {n:,}: without a penalty there is no "
-            f"estimate. (With samples enough this size would take about {minutes:,.1g} minutes and "
-            f'{gigabytes:,.1g} GB.) Use l1="auto", more samples, degree=2, max_order=2, or a basis with fewer terms'
+            f'estimate.{cost if large else ""} Use l1="auto", more samples, degree=2, max_order=2, or a basis with '
+            "fewer terms"
         )
     if gigabytes * 1e9 > available_memory():
         raise ValueError(

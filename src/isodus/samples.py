@@ -17,7 +17,7 @@ import pandas as pd
 from array_api_compat import is_array_api_obj
 from sklearn.utils import check_random_state
 
-from .arrays import Array, namespace, on_device, to_host, transposed, writable
+from .arrays import Array, namespace, on_device, to_host, transposed, unmasked, writable
 
 __all__ = [
     "ROWS_IN_ORDER",
@@ -262,7 +262,7 @@ def floating_rows(X: Any, names: Sequence[str]) -> Array:
         if missing and any(isinstance(column, str) for column in X.columns):
             raise ValueError(f"X has no column {', '.join(missing[:8])}; the model has {', '.join(names[:8])}")
         X = X if missing else X[[columns[name] for name in names]]
-    X = writable(X)
+    X = writable(unmasked(X))
     if is_array_api_obj(X) and not isinstance(X, np.ndarray):
         xp = namespace(X)
         return X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float64)

@@ -1,4 +1,4 @@
-"""Whether a polynomial energy can hold the samples at all: heavy tails, repeated values, coarse columns."""
+"""Whether a polynomial energy can hold the samples at all: heavy tails, repeated values, coarse or repeated columns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack, solve_triangular
 
 from .arrays import Array, namespace, on_device, to_host, transposed
 from .checks import warn
 from .samples import ROWS_IN_ORDER as _SORTED
 
-__all__ = ["check_suitability"]
+__all__ = ["check_independence", "check_suitability"]
 
 _ROWS, _VALUES = 100_000, 10_000_000  # most rows, and most values in all, that are looked at for tails
 _EXCESS, _ERRORS = 1.5, 10.0  # excess kurtosis, and how many standard errors of it, that make a heavy tail
@@ -19,6 +20,7 @@ _SHARE, _COUNT = 0.01, 10  # a value repeated in this share, and so often, may b
 _BESIDE = 5  # values on either side that it is held against
 _INSIDE, _AT_END = 5.0, 2.5  # how many times as frequent as those it must be, inside the range and at an end of it
 _FEW = 20  # so few distinct values are no density
+_REPEATED = 1e-13  # share of a variance that others do not explain, below which it is rounding
 _LISTED = 8  # variables that a warning names
 
 
@@ -79,6 +81,35 @@ def check_suitability(
             more = f" and {len(worst) - _LISTED} more" if len(worst) > _LISTED else ""
             message = f"{what}: {', '.join(worst[:_LISTED])}{more}. {remedy}"
             warn(message)
+
+
+def check_independence(X: Array, names: Sequence[str]) -> None:
+    """Warn of columns that are linear functions of others, and of which; X: (n, p)."""
+    n, p = X.shape
+    if p == 1 or n <= p:
+        return
+    Z = to_host(_take(X, _spread(n, max(2 * p, 1024)))).astype(np.float64)
+    Z = Z - Z.mean(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        Z /= np.abs(Z).max(axis=0)  # keeps squares finite
+        Z /= np.sqrt(np.square(Z).sum(axis=0))
+    if not np.isfinite(Z).all():
+        return
+    factor, order, rank, _ = lapack.dpstrf(Z.T @ Z, tol=_REPEATED)
+    if rank == p:
+        return
+    order = order - 1
+    share = np.abs(solve_triangular(factor[:rank, :rank], factor[:rank, rank:]))
+    found = []
+    for k, i in enumerate(order[rank:].tolist()):
+        others = [names[order[j]] for j in np.flatnonzero(share[:, k] > 1e-6 * share[:, k].max())]
+        more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+        found.append(f"{names[i]} of {', '.join(others[:_LISTED])}{more}")
+    more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+    warn(
+        f"columns that are linear functions of others: {'; '.join(found[:_LISTED])}{more}. There is no density then, "
+        "and what interacts with what cannot be told apart. Leave out one column of each such group"
+    )
 
 
 def _suspects(part: Array, some: np.ndarray, in_order: Array | None) -> list[int]:

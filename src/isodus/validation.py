@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from .arrays import Array, namespace, to_host, writable
+from .arrays import Array, namespace, to_host, unmasked, writable
 from .blocks import Blocked, Reweighted, Source
 from .checks import warn
 from .cluster import DaskSource, is_dask
@@ -25,6 +25,7 @@ __all__ = [
     "check_blocked",
     "check_counts",
     "check_dependence",
+    "check_powers",
     "check_samples",
     "check_weight",
     "one_of",
@@ -34,6 +35,8 @@ __all__ = [
     "source_of",
     "true_or_false",
 ]
+
+_FAR = 1e300  # most that a square of a power of a sample may be
 
 
 def source_of(X: Any, weight: Any = None) -> Source | None:
@@ -80,8 +83,9 @@ def check_samples(
     NumPy input and what becomes NumPy goes through scikit-learn's own check; arrays of other libraries
     stay where they are. single: whether X may stay in single precision, if it is.
     """
-    columns = None
+    columns, X = None, unmasked(X)
     if isinstance(X, pd.DataFrame):
+        X = X.infer_objects()  # columns of objects that are all numbers
         _check_columns(X)
         columns = X.columns
     if array_api_compat.is_jax_array(X):
@@ -104,6 +108,23 @@ def check_samples(
     _check_finite(X, names)
     device = getattr(estimator, "device", None)
     return X if device is None or (device == "cpu" and not foreign) else _moved(X, device), names
+
+
+def check_powers(X: Any, location: np.ndarray, scale: np.ndarray, degree: int, names: Sequence[str]) -> None:
+    """Refuse samples so far out that the squares of their powers, by which terms are weighed, are no numbers."""
+    xp = None if isinstance(X, Blocked) else namespace(X)
+    low, high = (X.low, X.high) if xp is None else (to_host(xp.min(X, axis=0)), to_host(xp.max(X, axis=0)))
+    with np.errstate(over="ignore"):
+        far = np.maximum(np.abs(low - location), np.abs(high - location)) / scale
+        bad = np.flatnonzero(~(far ** (2.0 * degree) < _FAR))
+    if len(bad):
+        i = int(bad[0])
+        value = low[i] if location[i] - low[i] > high[i] - location[i] else high[i]
+        row = "" if xp is None else f" in row {int(np.argmax(to_host(X[:, i]) == value))}"
+        raise ValueError(
+            f"{names[i]} is {value:.4g}{row}, {far[i]:.2g} spreads from the middle: its powers are too large for a "
+            "computer. Leave that row out, or transform the column"
+        )
 
 
 def _moved(X: Array, device: Any) -> Array:

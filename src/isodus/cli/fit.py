@@ -29,6 +29,7 @@ __all__ = ["fit"]
 
 _REMEDY = "Use --transform asinh, or leave those columns or rows out"
 _ROWS_A_TERM, _MOST_CANDIDATES = 20, 20_000
+_MOST_SCORED = 200_000  # rows that scores are taken on, where there are more
 _ROUNDS = 3  # of filling in what is missing and learning again
 
 
@@ -121,11 +122,12 @@ def fit(
             filled = _learned(learner, table, seed, said)
             learned = time.perf_counter() - started
             with Console(stderr=True).status("comparing with a Gaussian"):
-                score, gaussian = learner.score(filled.frame, sample_weight=filled.weight), _gaussian_score(filled)
+                some = _some(filled)
+                score, gaussian = learner.score(some.frame, sample_weight=some.weight), _gaussian_score(filled, some)
         model = learner.model_
         if kinds:
             model = replace(model, settings={**model.settings, "transform": as_setting(kinds, model.names)})
-        found = _found(model, learner, level, score, gaussian)
+        found = _found(model, learner, level, score, gaussian) | {"n_scored": len(some.frame)}
         if output and terms:
             model.save(output)
             with io.writing(terms) as f:
@@ -245,15 +247,23 @@ def _learned(learner: Any, table: Table, seed: int, said: _Said) -> Table:
     return filled
 
 
-def _gaussian_score(table: Table) -> float:
-    """What a Gaussian with all pairs has."""
+def _some(table: Table) -> Table:
+    """Rows of a table, spread evenly, that tell a mean well enough."""
+    if len(table.frame) <= _MOST_SCORED:
+        return table
+    at = np.linspace(0, len(table.frame) - 1, _MOST_SCORED).astype(int)
+    return table._replace(frame=table.frame.iloc[at], weight=None if table.weight is None else table.weight[at])
+
+
+def _gaussian_score(table: Table, some: Table) -> float:
+    """What a Gaussian with all pairs, learned from the one, has on the other."""
     from .. import PseudoLikelihood
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is to be said of the samples has been said
         try:
             gaussian = PseudoLikelihood(degree=2).fit(table.frame, sample_weight=table.weight)
-            return float(gaussian.score(table.frame, sample_weight=table.weight))
+            return float(gaussian.score(some.frame, sample_weight=some.weight))
         except ValueError:  # more columns than rows
             return float("nan")
 
@@ -294,14 +304,22 @@ def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[st
     if model.basis.degree > 2:
         lines.append(f"a Gaussian? {_gaussian_verdict(test, model)}")
     lines.append(
-        f"mean log P(x_i | rest) a variable, on these samples: {found['score']:.4f}; "
-        f"a Gaussian has {found['gaussian_score']:.4f} (higher is better)"
+        f"mean log P(x_i | rest) a variable, on {_which(found)}: {_rounded(found['score'])}; "
+        f"a Gaussian has {_rounded(found['gaussian_score'])} (higher is better)"
     )
     if "written" in found:
         lines.append(f"model written to {found['written'][0]}, its terms to {found['written'][1]}")
     if "report" in found:
         lines.append(f"report written to {found['report']}")
     return lines
+
+
+def _which(found: Mapping[str, Any]) -> str:
+    return f"{_MOST_SCORED:,} of the rows" if found["n_scored"] == _MOST_SCORED else "these samples"
+
+
+def _rounded(score: float) -> str:
+    return f"{score:.4f}" if abs(score) < 1e6 else f"{score:.4g}"
 
 
 def _gaussian_verdict(test: Mapping[str, Any] | None, model: PolynomialModel) -> str:

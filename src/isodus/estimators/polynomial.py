@@ -45,6 +45,7 @@ __all__ = ["PolynomialEstimator", "embedded"]
 
 _MOST_TERMS_JUDGED = 20_000  # of models whose integrability is looked into
 MOST_JOINT_TERMS = 4000  # beyond which all variables are not solved for jointly, but one by one
+_ALWAYS_TOLD = ("degree", "max_order")  # in a summary, also where they are as by default
 _FAR = 3.0  # standard errors; to move a term so far is to deny what the data say
 
 
@@ -296,11 +297,14 @@ class PolynomialEstimator(BaseEstimator):
             "random_state",
             *(("degree", "max_order", "min_degree") if self.basis else ("basis",)),
         }
-        return {"estimator": type(self).__name__} | {
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
+        usual = type(self)().get_params(deep=False)
+        default = [n for n, v in given.items() if n not in _ALWAYS_TOLD and isinstance(v, plain) and v == usual[n]]
+        shown = {
             name: value if isinstance(value, plain) else repr(value) if name in words else np.asarray(value).tolist()
-            for name, value in self.get_params(deep=False).items()
-            if name not in left_out
+            for name, value in given.items()
         }
+        return {"estimator": type(self).__name__, **shown, "default": default}
 
 
 def _scored(model: PolynomialModel, block: Block) -> np.ndarray:

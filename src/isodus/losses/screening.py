@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -96,7 +96,9 @@ def _tilted(nu: np.ndarray, exponent: np.ndarray, centre: np.ndarray, a: Array, 
     u = powers(x, s)
     log_w = 0.0 * x
     for j in range(x.shape[0]):
-        options = dict(nu=float(nu[j]), power=float(exponent[j]), centre=float(centre[j])) if nu[j] > 0 else {}
+        options: dict[str, Any] = (
+            dict(nu=float(nu[j]), power=float(exponent[j]), centre=float(centre[j])) if nu[j] > 0 else {}
+        )
         u[:, j, :] -= univariate.integrate(pilot[:, j, :], moments=s, **options).moments
         log_w[j, :] -= float(nu[j]) * absolute_power(x[j, :] - float(centre[j]), float(exponent[j]))
     log_w += contract(a - pilot, u)

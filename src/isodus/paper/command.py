@@ -32,7 +32,7 @@ def show_studies(listed: pd.DataFrame, folder: Path) -> None:
     console.print(table)
     console.print(
         "\nisodus paper NAME runs one and isodus paper all runs all, with --size quick (ten minutes for all on two "
-        "cores), standard (two hours) or full (the paper's repetitions).",
+        "cores), standard (three to four hours) or full (the paper's repetitions).",
         highlight=False,
     )
 

@@ -78,7 +78,7 @@ def ways() -> dict[str, Way]:
 _P = list(range(10, 101, 10))
 SIZES: dict[str, dict[str, Any]] = {
     "quick": dict(seed=4, graphs=1, successes=5, up=100, down=40, rung=1.2, p=[10, 14, 20, 28]),
-    "standard": dict(seed=4, graphs=2, successes=15, up=100, down=40, rung=1.15, p=[10, 16, 22, 32]),
+    "standard": dict(seed=4, graphs=5, successes=15, up=100, down=40, rung=1.15, p=[10, 16, 22, 32, 44, 64]),
     "full": dict(seed=4, graphs=5, successes=45, up=25, down=10, rung=1.1, p=_P),
 }
 

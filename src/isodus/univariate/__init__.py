@@ -14,7 +14,9 @@ conditioned, and uses the trapezoid sum (spectrally accurate, since the density 
 takes all other quartics, ill conditioned or with an interval about each of two wells, with compensated Taylor
 shifts, so that q near the mode is that of the given doubles, and the same sum. `careful` takes what is left:
 the same shifts, and a double exponential rule on each monotone piece of q. Each rule is doubled until it agrees
-with its own half. Distribution and draws know `quick` and `careful` only.
+with its own half. Distribution and draws know `quick` and `careful` only. On a half line or an interval any
+polynomial will do that falls nowhere without end: `truncated`, pieces as `careful` has them. On a few values integrals
+are sums: `values`.
 """
 
 from __future__ import annotations
@@ -27,10 +29,12 @@ from math import log
 import numpy as np
 
 from ..arrays import Array, namespace, on_device, to_host
+from ..supports import LINE, Support
 from .distribution import LEVEL, cdf_rows, quantile_rows
 from .pieces import Pieces
 from .rows import Family, each_row
 from .rules import moment_rows, raw_moments
+from .values import cdf_of_values, moments_of_values, quantile_of_values
 
 __all__ = ["Integrals", "cdf", "draw", "integrate", "quantile"]
 
@@ -63,6 +67,7 @@ def integrate(
     nu: float = 0.0,
     power: float = 0.0,
     centre: float = 0.0,
+    support: Support = LINE,
     tol: float = 1e-10,
 ) -> Integrals:
     """The log of Z = ∫ exp(−q) dx and E[x^l], l = 1..moments, of every row; relative errors below `tol`.
@@ -70,7 +75,12 @@ def integrate(
     The error of an odd moment is relative to E|x|^l. Mass more than log(1/tol) + 15 + 1.25·moments above the
     lowest energy may be dropped.
     """
-    xp, family = namespace(a), Family.of(a, nu, power, centre)
+    xp = namespace(a)
+    if support.values is not None:
+        a = xp.astype(a, xp.float64, copy=False)
+        log_z, mode, central, exists = moments_of_values(a, support.values, moments)
+        return Integrals(log_z, mode, central, np.nonzero(~to_host(exists))[0])
+    family = Family.of(a, nu, power, centre, support)
 
     def kernel(p: Pieces, out: Array) -> Array:
         return moment_rows(p, out, moments, tol)
@@ -80,25 +90,41 @@ def integrate(
     return Integrals(log_z, out[1, ...], out[2:, ...], np.nonzero(~to_host(exists))[0])
 
 
-def quantile(a: Array, u: Array, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0) -> Array:
+def quantile(
+    a: Array, u: Array, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0, support: Support = LINE
+) -> Array:
     """The x with ∫_{−∞}^x f / ∫ f = u, for u (n,) in (0, 1); the error, as a probability, is below 1e-10."""
-    return _existing(quantile_rows, a, u, nu, power, centre)
+    if support.values is not None:
+        return quantile_of_values(a, u, support.values)
+    return _existing(quantile_rows, a, u, nu, power, centre, support)
 
 
-def cdf(a: Array, x: Array, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0) -> Array:
+def cdf(
+    a: Array, x: Array, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0, support: Support = LINE
+) -> Array:
     """∫_{−∞}^x f / ∫ f for x (n,); absolute error below 1e-10."""
-    return _existing(cdf_rows, a, x, nu, power, centre)
+    if support.values is not None:
+        return cdf_of_values(a, x, support.values)
+    return _existing(cdf_rows, a, x, nu, power, centre, support)
 
 
-def draw(a: Array, rng: np.random.Generator, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0) -> Array:
+def draw(
+    a: Array,
+    rng: np.random.Generator,
+    *,
+    nu: float = 0.0,
+    power: float = 0.0,
+    centre: float = 0.0,
+    support: Support = LINE,
+) -> Array:
     """One exact draw from each row, (n,): the quantile at a uniform variate made on the host."""
     u = 1.0 - rng.random(a.shape[1])  # in (0, 1]; the clip keeps 1 out
-    return quantile(a, on_device(np.minimum(u, 1.0 - 2.0**-53), a), nu=nu, power=power, centre=centre)
+    return quantile(a, on_device(np.minimum(u, 1.0 - 2.0**-53), a), nu=nu, power=power, centre=centre, support=support)
 
 
-def _existing(kernel: Callable, a: Array, v: Array, nu: float, power: float, centre: float) -> Array:
+def _existing(kernel: Callable, a: Array, v: Array, nu: float, power: float, centre: float, support: Support) -> Array:
     """The kernel's one result for every row, or an error that names the first row without a density."""
-    out, exists = each_row(kernel, 1, Family.of(a, nu, power, centre), (v,), LEVEL)
+    out, exists = each_row(kernel, 1, Family.of(a, nu, power, centre, support), (v,), LEVEL)
     missing = np.nonzero(~to_host(exists))[0]
     if missing.size:
         raise ValueError(

@@ -13,10 +13,10 @@ from ..arrays import Array, namespace
 from .pieces import Pieces
 from .polynomials import listed, polynomial, power_tail, root, taylor_exact, value_slope
 
-__all__ = ["careful"]
+__all__ = ["careful", "level_bound", "lowest"]
 
 
-def _bound(c: Sequence[Array], nu: float, power: float, level: float) -> Array:
+def level_bound(c: Sequence[Array], nu: float, power: float, level: float) -> Array:
     """Beyond ±bound, q exceeds its minimum by `level` and no derivative of q vanishes (c_0 = 0).
 
     max_k ((d + 1) |c_k| / lead)^(1 / (power − k)), c_0 standing for level: each term is then below a
@@ -76,7 +76,7 @@ def _critical(c: Sequence[Array], nu: float, power: float, bound: Array) -> Arra
     return separators
 
 
-def _lowest(points: Array, e: Array) -> Array:
+def lowest(points: Array, e: Array) -> Array:
     """The point (n,) of points (r, n) where e (r, n) is least."""
     xp = namespace(e)
     x, least = points[0, ...], e[0, ...]
@@ -91,17 +91,17 @@ def _mode(
 ) -> tuple[Array, Array, Array]:
     """The mode (n,), the critical points about it (r, n) and the bound about it (n,)."""
     xp, zero = namespace(c[-1]), c[0]
-    bound = _bound(c, nu, power, level)
+    bound = level_bound(c, nu, power, level)
     critical = _critical(c, nu, power, bound)
     if nu > 0:
-        mode = _lowest(critical, polynomial(c, critical) + power_tail(critical, nu, power))
+        mode = lowest(critical, polynomial(c, critical) + power_tail(critical, nu, power))
         return mode, xp.sort(xp.concat([critical, zero[None, ...]]), axis=0) - mode, bound + xp.abs(mode)
-    mode = _lowest(critical, polynomial(c, critical))
+    mode = lowest(critical, polynomial(c, critical))
     hi, lo = taylor_exact(c, low, mode)  # again from near the mode, where rounding of c is no longer felt
     near = [zero, *(h + r for h, r in zip(hi[1:], lo[1:], strict=True))]
-    bound = _bound(near, nu, power, level)
+    bound = level_bound(near, nu, power, level)
     critical = _critical(near, nu, power, bound)
-    t = _lowest(critical, polynomial(near, critical))
+    t = lowest(critical, polynomial(near, critical))
     moved = mode + t
     return moved, critical - (moved - mode), bound + xp.abs(t)
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
 
 import array_api_compat
 import numpy as np
 
 from ..arrays import Array, empty, namespace, rows_at_once
+from ..supports import LINE, Support
 from .careful import careful
+from .pieces import Pieces
 from .polynomials import at_rows, listed, put_rows, taylor_exact
 from .quick import hasty, patient
+from .truncated import truncated
 from .wells import lone, pair
 
 __all__ = ["Family", "each_row"]
@@ -30,13 +35,19 @@ class Family:
     nu: float = 0.0
     power: float = 0.0
     shift: float = 0.0
+    width: float | None = None  # y is in [0, width], where it ends
 
     @classmethod
-    def of(cls, a: Array, nu: float, power: float, centre: float) -> Family:
+    def of(cls, a: Array, nu: float, power: float, centre: float, support: Support = LINE) -> Family:
         """From the coefficients in x; an even power of the tail becomes one more coefficient."""
         xp = namespace(a)
         a = xp.astype(a, xp.float64, copy=False)
         origin, low = xp.zeros_like(a[0, ...]), None
+        if support.low > -inf:
+            with np.errstate(all="ignore"):
+                hi, lo = taylor_exact([origin, *listed(a)], None, xp.full_like(origin, support.low))
+            a, low = xp.stack(hi[1:]), xp.stack(lo[1:])
+            return cls(a, low, hi[0] + lo[0], shift=support.low, width=support.high - support.low)
         if nu <= 0:
             return cls(a, low, origin)
         if centre != 0.0:
@@ -73,7 +84,8 @@ def each_row(kernel: Callable, width: int, family: Family, extra: tuple, level: 
     xp, n = namespace(a), a.shape[1]
     with np.errstate(all="ignore"):
         finite = xp.all(xp.isfinite(a), axis=0) & xp.isfinite(family.origin)
-        groups = [(a.shape[0], finite)] if family.nu > 0 else _degrees(a, finite)
+        confined = family.nu > 0 or (family.width is not None and family.width < inf)
+        groups = [(a.shape[0], finite)] if confined else _degrees(a, finite, 2 if family.width is None else 1)
         if n and len(groups) == 1 and bool(xp.all(groups[0][1])):
             out, exists = _by_roads(kernel, width, family.at(None, groups[0][0]), extra, level)
         else:
@@ -86,15 +98,15 @@ def each_row(kernel: Callable, width: int, family: Family, extra: tuple, level: 
         return out if bool(xp.all(exists)) else xp.where(exists, out, 0.0), exists
 
 
-def _degrees(a: Array, finite: Array) -> list[tuple[int, Array]]:
-    """(d, rows whose highest non-zero coefficient is of even degree d and positive), d = s, s−2, …"""
+def _degrees(a: Array, finite: Array, step: int) -> list[tuple[int, Array]]:
+    """(d, rows whose highest non-zero coefficient is positive and of a degree d that `step` divides), d = s, s−1, …"""
     xp, s = namespace(a), a.shape[0]
-    if s % 2 == 0 and bool(xp.all(finite & (a[s - 1, ...] > 0))):
+    if s % step == 0 and bool(xp.all(finite & (a[s - 1, ...] > 0))):
         return [(s, finite)]
     groups, zero_above = [], finite
     for d in range(s, 0, -1):
         mask = zero_above & (a[d - 1, ...] > 0)
-        if d % 2 == 0 and bool(xp.any(mask)):
+        if d % step == 0 and bool(xp.any(mask)):
             groups.append((d, mask))
         zero_above = zero_above & (a[d - 1, ...] == 0)
     return groups
@@ -103,7 +115,11 @@ def _degrees(a: Array, finite: Array) -> list[tuple[int, Array]]:
 def _by_roads(kernel: Callable, width: int, family: Family, extra: tuple | list, level: float) -> tuple[Array, Array]:
     """All rows by the quickest road, then what it could not do by the next."""
     xp = namespace(family.a)
-    if family.nu > 0:
+    first: Callable
+    others: list[Callable]
+    if family.width is not None:
+        first, others = partial(_of_support, family.width), []
+    elif family.nu > 0:
         first, others = careful, []
     elif family.a.shape[0] == 4 and not extra:
         first, others = hasty, [lone, pair, careful]
@@ -118,6 +134,12 @@ def _by_roads(kernel: Callable, width: int, family: Family, extra: tuple | list,
         again, converged = _blocks(road, kernel, width, rest, [at_rows(v, rows) for v in extra], level)
         out, ok = put_rows(out, ~ok, again), ok | put_rows(ok, ~ok, converged)
     return out, ok
+
+
+def _of_support(
+    width: float, a: Array, low: Array | None, nu: float, power: float, level: float
+) -> tuple[Pieces, Array]:
+    return truncated(a, low, level, width)
 
 
 def _blocks(

@@ -1,0 +1,82 @@
+"""Where a variable lives: on the line, a half line, an interval, or among a few values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, isfinite
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["LINE", "Support", "as_support"]
+
+
+class Support(NamedTuple):
+    """From low to high, or, where there are any, the values, ascending."""
+
+    low: float = -inf
+    high: float = inf
+    values: tuple[float, ...] | None = None
+
+    def holds(self, x: np.ndarray) -> np.ndarray:
+        """Which of x lie in it."""
+        if self.values is not None:
+            return np.isin(x, self.values)
+        return (x >= self.low) & (x <= self.high)
+
+    def standardised(self, location: float, scale: float) -> Support:
+        """The same in y = (x − location)/scale."""
+        values = None if self.values is None else tuple((v - location) / scale for v in self.values)
+        return Support((self.low - location) / scale, (self.high - location) / scale, values)
+
+    @property
+    def powers(self) -> float:
+        """How many powers of x can be told apart: one fewer than there are values."""
+        return inf if self.values is None else len(self.values) - 1
+
+    def __str__(self) -> str:
+        if self.values is not None:
+            return "{" + ", ".join(f"{v:g}" for v in self.values) + "}"
+        return f"({self.low:g}, {self.high:g})"
+
+
+LINE = Support()
+
+
+def as_support(given: Any) -> Support:
+    """A support from what a user writes: None, (low, high), a list of values, or "spin" for [-1, 1]."""
+    if given is None or isinstance(given, Support):
+        return given or LINE
+    if isinstance(given, str):
+        if given != "spin":
+            raise ValueError(f'there is no support {given!r}; there are "spin", (low, high) and lists of values')
+        return Support(-1.0, 1.0, (-1.0, 1.0))
+    if isinstance(given, tuple):
+        return _between(given)
+    if isinstance(given, list | np.ndarray):
+        return _among(given)
+    raise ValueError(f'a support is None, (low, high), a list of values or "spin", not {given!r}')
+
+
+def _between(ends: tuple[Any, ...]) -> Support:
+    if len(ends) != 2 or not all(isinstance(end, Real) and not isinstance(end, bool) for end in ends):
+        raise ValueError(f"an interval is a pair (low, high) of numbers, not {ends!r}; values are a list")
+    low, high = map(float, ends)
+    if not low < high:
+        raise ValueError(f"an interval goes from low to high, not from {low:g} to {high:g}")
+    if low == -inf and high < inf:
+        raise ValueError(f"a half line begins somewhere: instead of (-inf, {high:g}) take −x, on ({-high:g}, inf)")
+    return Support(low, high)
+
+
+def _among(values: Sequence[Any] | np.ndarray) -> Support:
+    try:
+        found = sorted({float(v) for v in values})
+    except (TypeError, ValueError):
+        raise ValueError(f"the values of a support are numbers, not {list(values)!r}") from None
+    if not all(map(isfinite, found)):
+        raise ValueError("the values of a support must be finite")
+    if len(found) < 2:
+        raise ValueError(f"a variable that has {len(found)} value{'s' * (len(found) != 1)} does not vary: leave it out")
+    return Support(found[0], found[-1], tuple(found))
