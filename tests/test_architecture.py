@@ -32,6 +32,7 @@ LAYERS = [
     {"fitting"},
     {"estimators"},
     {"comparison", "groups"},
+    {"report"},
     {"__init__"},
     {"paper"},
     {"cli"},

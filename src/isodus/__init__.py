@@ -10,6 +10,7 @@ from .groups import compare_groups
 from .likelihood import match_moments
 from .model import PolynomialModel
 from .planning import sample_size
+from .report import write_report
 from .resampling import bootstrap, selection_frequencies
 from .streams import open_samples
 
@@ -30,4 +31,5 @@ __all__ = [
     "open_samples",
     "sample_size",
     "selection_frequencies",
+    "write_report",
 ]

@@ -12,6 +12,7 @@ from .demo import demo
 from .fit import fit
 from .paper import paper
 from .plot import plot
+from .report import report
 from .sample import sample
 
 __all__ = ["app"]
@@ -39,5 +40,5 @@ def main(
     """Options of the tool itself."""
 
 
-for command in (fit, sample, compare, plot, paper, demo):
+for command in (fit, sample, compare, plot, report, paper, demo):
     app.command()(command)

@@ -20,6 +20,7 @@ from .._version import __version__
 from ..tables import Table, complete, read_table
 from ..transforms import as_setting, parsed, transformed
 from .common import Debug, Json, as_json, check_output, counted, errors_in_a_line, seconds, show_warnings, warning_lines
+from .report import ENDINGS
 
 if TYPE_CHECKING:
     from .. import PolynomialModel
@@ -69,6 +70,9 @@ def fit(
         Path | None,
         typer.Option("-o", "--output", help="Where to write the model, as JSON; its terms go beside it, as CSV."),
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write a report of it, as HTML; see isodus report.")
+    ] = None,
     columns: Annotated[
         str | None, typer.Option(help="Columns to take, as a,b,gene_*; all numeric ones unless given.")
     ] = None,
@@ -103,6 +107,7 @@ def fit(
         what: dict[Path | None, str] = dict.fromkeys(files, "the samples")
         check_output(output, "the model", what)
         check_output(terms, "its terms", what)
+        check_output(report, "the report", what | {output: "the model", terms: "its terms"}, ENDINGS)
         said = _Said(json)
         table = _read(files, columns, weights, missing, said)
         kinds = parsed(transform or [], list(table.frame.columns))
@@ -128,6 +133,9 @@ def fit(
             with io.writing(terms) as f:
                 model.to_frame(level=level).to_csv(f, index=False)
             found["written"] = [str(output), str(terms)]
+        if report:
+            caught += _report(learner, model, report, filled, [*said.lines[1:], *warning_lines(caught)])
+            found["report"] = str(report)
         if json:
             found |= {"said": said.lines, "warnings": warning_lines(caught), "seconds": learned}
             typer.echo(as_json(found))
@@ -136,6 +144,19 @@ def fit(
         show_warnings(caught)
         for line in _lines(found, model, learner.status_):
             said(line)
+
+
+def _report(
+    learner: Any, model: PolynomialModel, path: Path, table: Table, said: Sequence[str]
+) -> list[warnings.WarningMessage]:
+    """Write a report of what was learned; what was warned of meanwhile."""
+    from .. import write_report
+
+    learner.model_ = model  # with what was taken of the samples
+    with warnings.catch_warnings(record=True) as caught, Console(stderr=True).status("making the report"):
+        warnings.simplefilter("always")
+        write_report(learner, path, table.frame, sample_weight=table.weight, new=False, said=said)
+    return caught
 
 
 class _Said:
@@ -288,6 +309,8 @@ def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[st
     )
     if "written" in found:
         lines.append(f"model written to {found['written'][0]}, its terms to {found['written'][1]}")
+    if "report" in found:
+        lines.append(f"report written to {found['report']}")
     return lines
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import one_blas_thread
-from ..checks import generator
+from ..checks import generator, is_index
 from ..diagnostics import LOOKED_AT, strays
 from ..model import PolynomialModel
 from ..plotting import plot_residuals
@@ -157,7 +157,7 @@ def goodness_of_fit(
     n_bootstrap, max_samples : int
         As in `stein_test`.
     n_draws : int
-        As in `moment_table`.
+        As in `moment_table`; 0 leaves moments out, and with them whether the model has its mass elsewhere.
     rng : int or numpy.random.Generator
         Where all random numbers come from.
     progress : bool or callable, optional
@@ -185,6 +185,8 @@ def goodness_of_fit(
     if astray:
         note = "no moments: the energy is far lower away from the samples, where draws of the model would be"
         return GoodnessOfFit(table, stein, None, astray, note, U, level)
+    if is_index(n_draws) and n_draws == 0:
+        return GoodnessOfFit(table, stein, None, [], "the model was not sampled", U, level)
     try:
         found = side_by_side(model, X, psi, dependence, n_draws, rng, progress)
     except ValueError as error:

@@ -1,0 +1,58 @@
+"""isodus report: a model as a page to read and to forward."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..tables import complete, read_table
+from ..transforms import of_setting, transformed
+from .common import Debug, Json, as_json, check_output, errors_in_a_line, load_model, show_warnings, warning_lines
+
+__all__ = ["ENDINGS", "report"]
+
+ENDINGS = (".html", ".htm")
+
+
+def report(
+    file: Annotated[Path, typer.Argument(metavar="MODEL", help="A model, as isodus fit -o model.json writes it.")],
+    data: Annotated[
+        Path | None, typer.Option(help="A table of samples to hold the model against; - is standard input.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to write it: a file that ends in .html.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of repetition counts.")] = None,
+    title: Annotated[str | None, typer.Option(help="Of the report.")] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Write a report of a model, one HTML file: in words, graph, tables, pictures, fit."""
+    from .. import write_report
+
+    with errors_in_a_line(debug):
+        output = output or file.with_suffix(".html")
+        check_output(output, "the report", {file: "the model", data: "the samples"}, ENDINGS)
+        if weights is not None and data is None:
+            raise ValueError("--weights are those of samples: give --data too")
+        model = load_model(file)
+        X, counts, said = None, None, list[str]()
+        if data is not None:
+            table = complete(read_table(data, model.names, weights), str(data), "drop")
+            kinds = of_setting(model.settings.get("transform"), model.names)
+            X, counts, said = transformed(table.frame, kinds, "Leave those rows out"), table.weight, table.said
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with Console(stderr=True).status("making the report"):
+                write_report(model, output, X, sample_weight=counts, title=title, said=said)
+        if json:
+            typer.echo(as_json({"written": str(output), "said": said, "warnings": warning_lines(caught)}))
+            return
+        for line in said:
+            typer.echo(line)
+        show_warnings(caught)
+        typer.echo(f"written to {output}")

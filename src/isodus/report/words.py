@@ -1,0 +1,302 @@
+"""The sentences of a report: what was found, how sure it is, how it was computed, what to cite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._version import __version__
+from ..comparison import nested_test
+from ..diagnostics import Integrability
+from ..model import PolynomialModel
+from ..transforms import of_setting
+from .fit import Checked, Learned
+
+__all__ = [
+    "cautions",
+    "citations",
+    "how",
+    "listed",
+    "many",
+    "number",
+    "once",
+    "probability",
+    "samples_in_words",
+    "short",
+    "summary",
+    "units",
+]
+
+_LEVEL = 0.05
+_ROWS_A_TERM = 50  # that a test of terms wants, see `nested_test`
+_LONGEST = 40  # characters of a name
+_CALLED = {"ISODUS": "ISODUS", "PseudoLikelihood": "pseudo-likelihood", "ScoreMatching": "score matching"}
+_PAPER = (
+    "C. X. Ren, S. Misra, M. Vuffray and A. Y. Lokhov, “Learning Continuous Exponential Families Beyond Gaussian”, "
+    "arXiv:2102.09198 (2021). The estimator and the family of models."
+)
+_WORKS = {
+    "PseudoLikelihood": "J. Besag, “Statistical analysis of non-lattice data”, The Statistician 24, 179 (1975). "
+    "Pseudo-likelihood.",
+    "ScoreMatching": "A. Hyvärinen, “Estimation of non-normalized statistical models by score matching”, "
+    "Journal of Machine Learning Research 6, 695 (2005). Score matching.",
+}
+_FALSE = (
+    "Y. Benjamini and Y. Hochberg, “Controlling the false discovery rate”, Journal of the Royal Statistical Society B "
+    "57, 289 (1995). The q-values."
+)
+_STEIN = (
+    "Q. Liu, J. Lee and M. Jordan, “A kernelized Stein discrepancy for goodness-of-fit tests”, ICML (2016); "
+    "K. Chwialkowski, H. Strathmann and A. Gretton, “A kernel test of goodness of fit”, ICML (2016). The Stein test."
+)
+_SETTINGS = {
+    "estimator": "estimator",
+    "degree": "highest degree",
+    "max_order": "most variables in a term",
+    "min_degree": "lowest degree",
+    "basis": "terms",
+    "l1": "penalty asked for",
+    "l1_chosen": "penalty chosen",
+    "debias": "correction after selection",
+    "center": "variables centred",
+    "scale": "variables scaled",
+    "transform": "transform of the data",
+    "dependence": "dependence between rows",
+    "weights": "weights taken as",
+    "covariance": "standard errors from",
+    "error_df": "degrees of freedom of standard errors",
+    "integrable": "that it be a density (integrable)",
+}
+
+
+def short(name: str, most: int = _LONGEST) -> str:
+    """A name as it is shown: in one line, control characters replaced, its middle left out if it is long."""
+    text = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(str(name).split()))
+    keep = most - 1
+    return text if len(text) <= most else f"{text[: keep - keep // 2]}…{text[len(text) - keep // 2 :]}"
+
+
+def many(n: int, what: str) -> str:
+    """A number of things."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def listed(names: list[str], most: int = 6) -> str:
+    """Names with commas, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def once(lines: list[str]) -> list[str]:
+    """Each line once, none that another begins with, and lines that differ in one word as one."""
+    kept = dict.fromkeys(" ".join(line.split()) for line in lines if line.strip())
+    own = [line for line in kept if not any(other != line and other.startswith(line) for other in kept)]
+    groups: list[list[list[str]]] = []
+    for parts in (line.split(" ") for line in own):
+        if groups and _place(groups[-1], parts) is not None:
+            groups[-1].append(parts)
+        else:
+            groups.append([parts])
+    return [_merged(group) for group in groups]
+
+
+def _place(group: list[list[str]], parts: list[str]) -> int | None:
+    """The one place at which a line differs from those of a group, and these from one another, if it is one."""
+    first, last = group[0], group[-1]
+    if len(parts) != len(first):
+        return None
+    places = {k for one in (first, last) for k, (a, b) in enumerate(zip(one, parts, strict=True)) if a != b}
+    places |= {k for k, (a, b) in enumerate(zip(first, last, strict=True)) if a != b}
+    return places.pop() if len(places) == 1 else None
+
+
+def _merged(group: list[list[str]]) -> str:
+    if len(group) == 1:
+        return " ".join(group[0])
+    k = _place(group[:1], group[1])
+    assert k is not None
+    end = group[0][k][-1:]
+    end = end if end in (":", ";", ",", ".") else ""
+    names = [parts[k].removesuffix(end) for parts in group]
+    return " ".join([*group[0][:k], listed(names, 12) + end, *group[0][k + 1 :]])
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """With a real minus, in so many digits."""
+    return "" if value is None or np.isnan(value) else f"{value:.{digits}g}".replace("-", "−")
+
+
+def probability(value: float | None) -> str:
+    """A p- or q-value."""
+    if value is None or np.isnan(value):
+        return ""
+    return "< 1e−99" if value < 1e-99 else f"{value:.2g}".replace("-", "−")
+
+
+def summary(
+    model: PolynomialModel, sets: pd.DataFrame, verdict: Integrability, checked: Checked | None, learned: Learned
+) -> list[tuple[str, str]]:
+    """A question and its answer each."""
+    own, raw = (int(np.count_nonzero(model.parameters(units))) for units in ("standardized", "raw"))
+    terms = f"{many(own, 'term')} up to degree {model.basis.degree}"
+    terms += "" if own == raw else f" ({raw:,} in the units of the data, where zero is elsewhere)"
+    by = _CALLED.get(model.settings.get("estimator", ""), model.settings.get("estimator"))
+    source = "made from given parameters, not from samples"
+    if model.n_samples is not None:
+        source = f"learned from {model.n_samples:,.10g} samples{f' by {by}' if by else ''}"
+    said = [
+        ("What it is", f"A model of {many(len(model.names), 'variable')} with {terms}, {source}."),
+        ("Who interacts", _interactions(model, sets)),
+    ]
+    if model.basis.degree > 2:
+        said.append(("More than a Gaussian?", _gaussian(model)))
+    said.append(("A density?", _density(verdict)))
+    if checked is not None:
+        said.append(("Does it fit?", _fits(checked)))
+    else:
+        said.append(("Does it fit?", "Not known here: the report was made without samples."))
+    return said
+
+
+def _interactions(model: PolynomialModel, sets: pd.DataFrame) -> str:
+    if not len(sets):
+        return "No variables interact: the model has no term of two variables or more."
+    called = lambda frame: listed([" – ".join(short(model.names[v], 24) for v in row) for row in frame["variables"]])
+    strong = sets.sort_values("strength", ascending=False, kind="stable")
+    what = "pair" if (sets["order"] == 2).all() else "set"
+    if sets["q_value"].isna().all():
+        return (
+            f"{many(len(sets), what)} of variables {'has' if len(sets) == 1 else 'have'} terms that are not zero. How "
+            f"sure they are is not known, as the model has no standard errors. The strongest: {called(strong)}."
+        )
+    sure = strong[strong["q_value"] < _LEVEL]
+    if not len(sure):
+        return f"Of {many(len(sets), what)} of variables none surely interacts (false discovery rate 5 %)."
+    known = "; that does not know that terms were chosen from the same samples" if _chosen(model) else ""
+    return (
+        f"{len(sure):,} of {many(len(sets), what)} of variables surely interact (false discovery rate 5 %{known}). "
+        f"The strongest of these: {called(sure)}."
+    )
+
+
+def _gaussian(model: PolynomialModel) -> str:
+    high = int(np.count_nonzero(model.theta[model.basis.degrees > 2]))
+    if not high:
+        return "No: no term above degree 2 is in the model, so a Gaussian will do."
+    try:
+        test = nested_test(model, 2)
+    except ValueError as error:
+        return f"{many(high, 'term')} above degree 2; whether they are needed was not tested: {error}."
+    if not np.isfinite(test.p_value):
+        return f"{many(high, 'term')} above degree 2; too few samples for so many to be tested at once."
+    answer = "Yes" if test.p_value < _LEVEL else "Not surely"
+    few = model.n_samples is not None and model.n_samples < _ROWS_A_TERM * test.df
+    why = "they were chosen from the same samples" if _chosen(model) else ""
+    why = why or (f"there are fewer than {_ROWS_A_TERM} samples a term" if few else "")
+    chosen = f", which is too small, as {why}" if why and test.p_value < _LEVEL else ""
+    p = probability(test.p_value)
+    return f"{answer}: of {many(high, 'term')} above degree 2, tested at once, p {p if '<' in p else f'= {p}'}{chosen}."
+
+
+def _density(verdict: Integrability) -> str:
+    answer = {"integrable": "Yes, proved", "not integrable": "No", "unknown": "Not known"}[verdict.status]
+    return f"{answer}: {verdict.reason}."
+
+
+def _fits(checked: Checked) -> str:
+    if checked.found is None:
+        return f"Not tested: {checked.why}."
+    verdict = checked.found.verdict
+    return f"{verdict[0].upper()}{verdict[1:]}. {samples_in_words(checked)}"
+
+
+def samples_in_words(checked: Checked) -> str:
+    """On which samples the tests are, and what that means for them."""
+    n = many(checked.n, "sample")
+    if checked.allowed:
+        return f"Tested on the {n} that the model was learned from; the tests allow for that."
+    if checked.same:
+        known = "" if checked.told else ", by their number and their middles"
+        return (
+            f"Tested on the {n} that the model was learned from{known}. The tests take the model as given, not as bent "
+            "towards them, and so see less misfit than there may be."
+        )
+    known = ", by their number and middles not taken for those that the model was learned from"
+    return f"Tested on {n}{' that were said to be new' if checked.told else known}."
+
+
+def _chosen(model: PolynomialModel) -> bool:
+    return bool(model.settings.get("l1")) and model.settings.get("debias") not in ("split", "one step")
+
+
+def cautions(model: PolynomialModel, checked: Checked | None) -> list[str]:
+    """What to bear in mind when reading the tables."""
+    said = []
+    known = model.covariance is not None
+    if _chosen(model):
+        what = (
+            "Standard errors, intervals, p- and q-values do not know of that, and are too optimistic." if known else ""
+        )
+        said.append(f"Which terms are in the model was chosen by a penalty from the same samples. {what}".strip())
+    if not known:
+        said.append("The model has no standard errors: there are no intervals, p- or q-values.")
+    elif np.isnan(model.stderr("standardized")).any():
+        held = int(np.count_nonzero(np.isnan(model.stderr("standardized")) & (model.theta != 0)))
+        if held:
+            said.append(
+                f"{many(held, 'term')} held at a bound or not told apart from others: without a standard error."
+            )
+    if known and model.moved_from is not None:
+        said.append("θ was moved after it was estimated, say to be a density; intervals, p and q are of the estimate.")
+    if known:
+        said.append(
+            "Intervals are at 95 % each, not all at once; q is the false discovery rate at which a term counts."
+        )
+    if model.basis.degree > 2 and np.any(model.location):
+        said.append(
+            "In the units of the data θ of a term below the highest degree depends on where zero is; compare sizes by "
+            "the standardised θ, in which each variable is centred and scaled."
+        )
+    kinds = of_setting(model.settings.get("transform"), model.names)
+    if kinds:
+        said.append(
+            f"Variables are transformed: {listed([f'{kind} of {short(name)}' for name, kind in kinds.items()], 8)}."
+        )
+        if checked is not None and "rank" in kinds.values():
+            said.append("Ranks are those among the samples shown.")
+    return said
+
+
+def units(model: PolynomialModel) -> str:
+    """In which variables the model is."""
+    if np.any(model.location) or np.any(model.scale != 1):
+        return "Each variable is centred and scaled for the computation, and strengths are in those units."
+    return "Variables are taken as they are, neither centred nor scaled."
+
+
+def how(model: PolynomialModel) -> list[tuple[str, str]]:
+    """Settings by name, those that say most first, with words for them."""
+    settings = {name: value for name, value in model.settings.items() if name != "notes" and value is not None}
+    rows = [("report made by", f"isodus {__version__}")]
+    if model.n_samples is not None:
+        rows.append(("samples", f"{model.n_samples:,.10g}"))
+    order = [*(name for name in _SETTINGS if name in settings), *(name for name in settings if name not in _SETTINGS)]
+    return rows + [(_SETTINGS.get(name, name), _value(settings[name])) for name in order]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 400 else f"{text[:400]}…"
+
+
+def citations(model: PolynomialModel, tested: bool) -> list[str]:
+    """Works that the report rests on, and the software."""
+    own = _WORKS.get(model.settings.get("estimator", ""))
+    works = [f"isodus, version {__version__}. The software.", _PAPER]
+    works += [own] if own else []
+    works += [_FALSE] if model.covariance is not None else []
+    return works + ([_STEIN] if tested else [])

@@ -1,0 +1,274 @@
+"""Reports: what they say, what they must not do, and what they are made of when something is missing."""
+
+import base64
+import json
+import re
+import warnings
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from isodus import ISODUS, PolynomialModel, PseudoLikelihood, write_report
+from isodus.cli import app
+from isodus.datasets import double_wells, paper_pair, regular_gaussian
+from isodus.goodness import goodness_of_fit
+from isodus.report.page import embedded
+from isodus.report.words import once
+
+ODD = ["<script>alert(1)</script>", "a\"b'c", "</script><img src=x onerror=alert(2)>", "😀 naïve & co", "=1+1,\n$x$"]
+VOID = {"meta", "link", "img", "input", "br"}
+
+
+class Reader(HTMLParser):
+    """Elements, attributes and text of a page, and whether every element that is opened is closed."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.text, self.open = [], [], [], []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, *pair) for pair in attributes]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, text):
+        self.text.append(text)
+
+    def data(self):
+        """What is embedded for scripts."""
+        return json.loads(next(text for text in self.text if text.startswith('{"names"')))
+
+
+def report(tmp_path, model, X=None, **options):
+    path = tmp_path / "r.html"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write_report(model, path, X, **options)
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def wells():
+    X = pd.DataFrame(np.asarray(double_wells(3).sample(600, rng=0)), columns=["alpha", "beta", "gamma"])
+    return PseudoLikelihood(4).fit(X), X
+
+
+def test_it_says_what_the_model_and_the_samples_say(tmp_path, wells):
+    est, X = wells
+    page = report(tmp_path, est, X, said=["seen: a <warning>"])
+    read = Reader(page)
+    model = est.model_
+    text = " ".join(read.text)
+    assert "A model of 3 variables with 30 terms up to degree 4, learned from 600 samples by pseudo-likelihood" in text
+    assert "Tested on the 600 samples that the model was learned from; the tests allow for that." in text
+    assert est.goodness_of_fit(X).verdict[1:] in text
+    assert "seen: a <warning>" in read.text
+    assert "arXiv:2102.09198" in text
+    assert "Besag" in text
+    terms = read.data()["terms"]
+    frame = model.to_frame()
+    names = [model.term_name(tuple(v for v, k in powers for _ in range(k))) for powers in terms["powers"]]
+    assert sorted(names) == sorted(frame["term"])
+    expected = frame.set_index("term").loc[names]
+    for column in ("theta", "stderr", "ci_low", "ci_high", "p_value", "q_value"):
+        np.testing.assert_allclose(terms[column], expected[column], rtol=1e-7)
+    assert read.tags.count("tr") == 1 + 30 + 1 + 3 + 1 + 10  # terms, residuals, moments
+    sets = {tuple(model.names[v] for v in one["v"]): one["strength"] for one in read.data()["graph"]["sets"]}
+    assert sets == pytest.approx(model.hyperedges())
+    images = [value for tag, name, value in read.attributes if (tag, name) == ("img", "src")]
+    assert len(images) == 3 + 3 + 1
+    alts = [value for tag, name, value in read.attributes if (tag, name) == ("img", "alt")]
+    assert "Density of alpha under the model as a line, over a histogram of 600 samples" in alts
+    assert len(page) < 1_500_000
+
+
+def test_nothing_is_fetched_and_only_its_own_script_can_run(tmp_path, wells):
+    read = Reader(report(tmp_path, *wells))
+    (policy,) = (v for tag, name, v in read.attributes if tag == "meta" and name == "content" and "default-src" in v)
+    assert policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
+    assert "unsafe" not in policy
+    for tag, name, value in read.attributes:
+        assert name != "style"
+        assert not name.startswith("on")
+        if name in ("src", "href"):
+            assert value.startswith(("data:", "#")), (tag, value[:80])
+
+
+@pytest.mark.parametrize("with_data", [False, True])
+def test_names_are_text(tmp_path, with_data):
+    model = replace(double_wells(5), names=tuple(ODD))
+    X = np.asarray(model.sample(200, rng=0)) if with_data else None
+    page = report(tmp_path, model, X, title="<b>" + ODD[0], said=[ODD[2]])
+    read = Reader(page)
+    assert read.tags.count("script") == 2
+    assert "b" not in read.tags
+    assert {tag for tag in read.tags if tag == "img"} == {"img"}
+    assert read.data()["names"] == ODD
+    assert "<img src=x" not in page
+    assert "😀 naïve & co" in read.text
+    for part in re.findall(r"data:image/svg\+xml;base64,([^\"]*)", page):
+        assert b"alert" not in base64.b64decode(part)
+
+
+def test_embedded_json_cannot_end_its_element():
+    value = {"a": "</script><!--&\u2028\u2029😀\ud800"}
+    text = embedded(value)
+    assert text.isascii()
+    assert not set(text) & set("<>&")
+    assert json.loads(text) == value
+
+
+def test_without_samples_it_tells_what_the_model_can(tmp_path):
+    text = " ".join(Reader(report(tmp_path, paper_pair())).text)
+    assert "made from given parameters, not from samples" in text
+    assert "the report was made without samples" in text
+    assert "The model has no standard errors: there are no intervals" in text
+    assert "The model, by draws from it" in text
+
+
+def test_a_model_that_is_no_density(tmp_path):
+    model = PolynomialModel.from_dict({(0, 0): 1.0, (0, 1): 3.0, (1, 1): 1.0})
+    text = " ".join(Reader(report(tmp_path, model)).text)
+    assert f"No: {model.integrability().reason}" in text
+    assert "The densities of the model are not shown: it is no density" in text
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    assert "Goodness of fit" in report(tmp_path, model, X)
+
+
+def test_a_model_of_one_variable_and_one_without_terms(tmp_path):
+    one = PolynomialModel.from_dict({(0, 0): -1.0, (0, 0, 0, 0): 1.0})
+    text = " ".join(Reader(report(tmp_path, one, np.asarray(one.sample(100, rng=0)))).text)
+    assert "No variables interact, so there is no graph." in text
+    assert "Interactions of 1 variable" in text
+    assert "No variables interact: " in " ".join(Reader(report(tmp_path, replace(one, theta=np.zeros(2)))).text)
+
+
+def test_terms_that_were_chosen_from_the_same_samples(tmp_path):
+    truth = regular_gaussian(8, rng=0)
+    X = np.asarray(truth.sample(400, rng=1))
+    est = ISODUS(2, l1="auto").fit(X)
+    text = " ".join(Reader(report(tmp_path, est, X)).text)
+    assert "Which terms are in the model was chosen by a penalty from the same samples." in text
+    assert "that does not know that terms were chosen from the same samples" in text
+    est = ISODUS(2, l1=0.2).fit(X)
+    assert est.model_.covariance is None
+    read = Reader(report(tmp_path, est, X))
+    assert "As the model has no standard errors" not in read.text
+    assert ("button", "data-column", "q_value") not in read.attributes
+    assert "The tests take the model as given, not as bent towards them" in " ".join(read.text)
+
+
+def test_whose_samples_they_are(tmp_path, wells):
+    est, X = wells
+    new = pd.DataFrame(np.asarray(double_wells(3).sample(600, rng=5)), columns=X.columns)
+    said = lambda *arguments, **options: " ".join(Reader(report(tmp_path, *arguments, **options)).text)
+    assert "that the model was learned from, by their number and their middles. The tests take" in said(est.model_, X)
+    text = said(est, new + 0.3)
+    assert "not taken for those that the model was learned from" in text
+    assert goodness_of_fit(est.model_, new + 0.3, n_draws=0).verdict.split(" (")[0][1:] in text
+    assert "that were said to be new" in said(est, new, new=True)
+    text = said(est, X, sample_weight=np.full(600, 2.0))
+    assert "Not tested: the tests know nothing of weights." in text
+
+
+def test_a_model_with_its_mass_elsewhere_is_not_drawn_from(tmp_path, wells):
+    est, X = wells
+    note = "the learned model has its mass far from the data: about alpha = 9"
+    model = replace(est.model_, settings={**est.model_.settings, "notes": [note]})
+    longer = f"{note}. It can be read"
+    read = Reader(report(tmp_path, model, X, said=[longer]))
+    assert "Note: the model was not sampled: its mass is far from the data." in read.text
+    assert longer in read.text
+    assert note not in read.text
+
+
+def test_long_names_and_many_terms_stay_small(tmp_path):
+    p = 40
+    names = [f"{'long name ' * 300}{i}" for i in range(p)]
+    theta = {(i, i): 1.0 for i in range(p)} | {(i, j): 0.2 for i in range(p) for j in range(i)}  # no density
+    page = report(tmp_path, PolynomialModel.from_dict(theta, names=names))
+    assert len(page) < 3_000_000
+    shown = page[page.index("<body>") : page.index('<script type="application/json"')]
+    assert max(map(len, Reader(shown.replace("<body>", "")).text)) < 2500  # no name at full length
+    theta = {(i, i): 1.0 for i in range(80)} | {(i, j): 0.2 for i in range(80) for j in range(i)}
+    read = Reader(report(tmp_path, PolynomialModel.from_dict(theta)))
+    assert "The 2,000 strongest of 3,240 terms." in " ".join(read.text)
+    assert len(read.data()["terms"]["theta"]) == 2000
+    assert len(read.data()["graph"]["sets"]) == 1500
+    assert "Here are the 1,500 strongest of 3,160 sets." in " ".join(read.text)
+
+
+def test_what_is_refused(tmp_path, wells):
+    est, X = wells
+    with pytest.raises(ValueError, match="a PolynomialModel or a fitted estimator is wanted"):
+        write_report("model", tmp_path / "r.html")
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        write_report(est, tmp_path / "none" / "r.html")
+    with pytest.raises(ValueError, match="column beta"):
+        write_report(est, tmp_path / "r.html", X.assign(beta=np.nan))
+    assert list(tmp_path.iterdir()) == []
+
+
+def isodus(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_the_command(tmp_path, wells, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, X = wells
+    X.assign(alpha=10 ** X["alpha"]).to_csv("d.csv", index=False)
+    done = isodus("fit", "d.csv", "--degree", 2, "--transform", "log10:alpha", "-o", "m.json", "--report", "a.html")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "report written to a.html"
+    text = " ".join(Reader(Path("a.html").read_text(encoding="utf-8")).text)
+    assert "the tests allow for that" in text
+    assert "Variables are transformed: log10 of alpha." in text
+    done = isodus("report", "m.json", "--data", "d.csv", "-o", "b.html", "--title", "Wells")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == "written to b.html\n"
+    text = " ".join(Reader(Path("b.html").read_text(encoding="utf-8")).text)
+    assert "that the model was learned from, by their number and their middles" in text
+    assert "Wells" in text
+    done = isodus("report", "m.json", "--json")
+    assert json.loads(done.stdout) == {"written": "m.html", "said": [], "warnings": []}
+    for arguments, words in (
+        (("m.json", "-o", "r.txt"), "ends in .html"),
+        (("none.json",), "there is no file"),
+        (("m.json", "--weights", "alpha"), "give --data too"),
+        (("m.json", "--data", "none.csv"), "none.csv"),
+    ):
+        done = isodus("report", *arguments)
+        assert done.exit_code == 1
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("error: ")
+        assert words in line
+
+
+def test_warnings_are_said_once():
+    lines = [
+        "no x1^4: held",
+        "no x2^4: held",
+        "no x3^4: held",
+        "mass far",
+        "mass far. Do this",
+        "no x9: left out",
+        "a b",
+        "a c d",
+    ]
+    assert once(lines) == ["no x1^4, x2^4, x3^4: held", "mass far. Do this", "no x9: left out", "a b", "a c d"]
+    assert once(["p q r", "p s t"]) == ["p q r", "p s t"]
+    assert once(["a b c", "a d c", "a d e"]) == ["a b, d c", "a d e"]
+    many = once([f"no v{k}: held" for k in range(40)])
+    assert many == ["no " + ", ".join(f"v{k}" for k in range(12)) + " and 28 more: held"]
