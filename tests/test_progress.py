@@ -53,7 +53,7 @@ def test_threads_have_bars_of_their_own():
 
 @pytest.fixture(scope="module")
 def X():
-    return np.asarray(double_wells(4).sample(600, rng=0))
+    return np.asarray(double_wells(3).sample(400, rng=0))
 
 
 @pytest.mark.parametrize("estimator", [ISODUS, PseudoLikelihood, ScoreMatching])

@@ -139,11 +139,13 @@ def test_large_samples_are_judged_by_part_of_them():
     assert messages(X) == [message]
 
 
-@pytest.mark.parametrize("estimator", [ISODUS, PseudoLikelihood, ScoreMatching])
-@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize(
+    ("estimator", "blocks"),
+    [(ISODUS, False), (PseudoLikelihood, False), (ScoreMatching, False), (ScoreMatching, True)],
+)
 def test_columns_that_are_linear_functions_of_others_are_named(estimator, blocks):
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((40_000, 4)) * [1.0, 1e-6, 3.0, 1e200] + [1e3, 0.0, 5.0, 0.0]
+    X = rng.standard_normal((40_000 if blocks else 400, 4)) * [1.0, 1e-6, 3.0, 1e200] + [1e3, 0.0, 5.0, 0.0]
     X[:, 1] = (X[:, 0] - 2 * X[:, 2]) * 1e-7
     frame = pd.DataFrame(X, columns=["height", "made up", "weight", "age"])
     data = open_samples(lambda: [frame]) if blocks else frame

@@ -192,7 +192,7 @@ def settle(task: Task, choice: Choice) -> Choice:
     path, start, found, judge = choice[:4]
     theta = task.structure(start, found)
     best = judge.pruned(theta)
-    fewer = np.count_nonzero(theta) - np.count_nonzero(best)
+    fewer = int(np.count_nonzero(theta) - np.count_nonzero(best))
     pruned, why = start, path.why
     if fewer:
         why += f", after {fewer} term{'s' * (fewer != 1)} that did not pay {'were' if fewer != 1 else 'was'} left out"
