@@ -11,16 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from processes import isodus
 
 from isodus import ISODUS, PolynomialModel
 from isodus.datasets import double_wells, paper_pair, regular_gaussian
 
 N = 1500
-
-
-def isodus(*arguments, stdin=None, cwd=None):
-    command = [sys.executable, "-m", "isodus", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, cwd=cwd, timeout=300)
 
 
 def lines(text):
