@@ -206,15 +206,15 @@ def test_missing_values(tmp_path, frame):
 
 
 def test_options_that_suit_the_size_of_the_data(tmp_path):
-    truth = regular_gaussian(24, rng=0)
+    truth = regular_gaussian(12, rng=0)
     path = tmp_path / "wide.csv"
-    names = [f"v{k}" for k in range(24)]
-    path.write_text(as_csv(pd.DataFrame(np.asarray(truth.sample(1400, rng=1)), columns=names)))
+    names = [f"v{k}" for k in range(12)]
+    path.write_text(as_csv(pd.DataFrame(np.asarray(truth.sample(1000, rng=1)), columns=names)))
     done = isodus("fit", path, "--json")
     assert done.returncode == 0, done.stderr.decode()
     found = json.loads(done.stdout)
     assert found["settings"]["l1"] == "auto"
-    assert any("142 terms a variable up to degree 4 are too many for 1,400 rows" in line for line in found["said"])
+    assert any("70 terms a variable up to degree 4 are too many for 1,000 rows" in line for line in found["said"])
     edges = {tuple(row["variables"].split("*")) for row in found["interactions"]}
     assert edges == {tuple(name.replace("x", "v") for name in edge) for edge in truth.hyperedges()}
 
