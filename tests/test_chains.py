@@ -683,7 +683,7 @@ def test_info_is_readable():
     (details,) = info.details
     assert details["chains"] * details["draws"] == info.n_draws
     assert details["swap_rates"] is None
-    assert repr(PAIR.sample(5, rng=0).info) == "SamplingInfo: exact, independent samples"
+    assert repr(PAIR.sample(5, rng=0).info) == "SamplingInfo: exact, independent samples of the model"
     exact = PAIR.sample(5, rng=0).info.to_frame()
     assert np.array_equal(exact, [[1.0, 5.0, 5.0]] * 2)
 

@@ -174,7 +174,7 @@ def test_sample_writes_what_the_library_draws(pair, tmp_path):
     assert np.array_equal(values(output.read_text()), expected)
     assert result.stdout == ""
     said, written = result.stderr.splitlines()
-    assert re.fullmatch(r"2,000 samples of 2 variables in \d+\.\d\d s: exact, independent samples", said)
+    assert re.fullmatch(r"2,000 samples of 2 variables in \d+\.\d\d s: exact, independent samples of the model", said)
     assert written == f"written to {output}"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "pair.json"]
 

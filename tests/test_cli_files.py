@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from processes import isodus
+from sklearn.datasets import load_breast_cancer
 
 from isodus import ISODUS, PolynomialModel
 from isodus.datasets import double_wells, paper_pair, regular_gaussian
@@ -282,3 +283,29 @@ def test_every_command_speaks_json(tmp_path, frame):
     assert sum(term["true"] != 0 for term in demo["terms"]) == 24
     assert demo["mean_error"] > 0
     assert run("sample", "none.json").returncode == 1
+
+
+def test_what_is_filled_in_is_written_as_the_rest(tmp_path, frame):
+    ISODUS(2).fit(frame).model_.save(tmp_path / "m.json")
+    holes = frame.head(50).copy()
+    holes.iloc[[3, 7], 1] = np.nan
+    holes.to_csv(tmp_path / "deutsch.csv", sep=";", decimal=",", index=False)
+    done = isodus("sample", "m.json", "--given", "deutsch.csv", "--seed", 0, "-o", "filled.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    filled = pd.read_csv(tmp_path / "filled.csv", sep=";", decimal=",")
+    assert filled.dtypes.eq(float).all()
+    assert filled.notna().all(axis=None)
+    pd.testing.assert_frame_equal(filled[holes.notna()], holes)
+
+
+def test_draws_that_are_unlike_the_samples_are_told(tmp_path):
+    table = load_breast_cancer(as_frame=True).data.iloc[:, [0, 1, 4, 5, 6, 8]].sample(398, random_state=0)
+    (tmp_path / "cells.csv").write_text(as_csv(table))
+    words = json.loads(isodus("fit", tmp_path / "cells.csv", "--json").stdout)["warnings"]
+    (told,) = [one for one in words if one.startswith("draws of the model are unlike the samples")]
+    assert "mean concavity" in told
+    assert "do not sample from it" in told
+    (tmp_path / "pair.csv").write_text(
+        as_csv(pd.DataFrame(np.asarray(paper_pair(1).sample(3000, rng=0)), columns=["a", "b"]))
+    )
+    assert json.loads(isodus("fit", tmp_path / "pair.csv", "--json").stdout)["warnings"] == []

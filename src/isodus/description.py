@@ -133,7 +133,10 @@ def summary(model: Any, n_terms: int, level: float = 0.95) -> str:
     if model.settings:
         lines.append(f"settings: {_settings(model.settings)}")
     if len(order):
-        lines.append(f"strongest interactions, by standardised size (of {np.sum(basis.orders > 1)}):")
+        lines.append(
+            f"strongest interactions, by standardised size (of {np.sum(basis.orders > 1)}); with a negative θ the term "
+            "tends to be large, as a*b is of two that rise together"
+        )
         own, frame = model.stderr("standardized"), model.to_frame(level=level)
         low, high = frame["ci_low"].to_numpy(), frame["ci_high"].to_numpy()
         percent = f"{100 * level:.4g} %"

@@ -29,6 +29,7 @@ __all__ = ["fit"]
 
 _REMEDY = "Use --transform asinh, or leave those columns or rows out"
 _ROWS_A_TERM, _MOST_CANDIDATES = 20, 20_000
+_DRAWS = 4000  # of the model, that are held against the samples
 _MOST_SCORED = 200_000  # rows that scores are taken on, where there are more
 _ROUNDS = 3  # of filling in what is missing and learning again
 
@@ -121,7 +122,8 @@ def fit(
             warnings.simplefilter("always")
             filled = _learned(learner, table, seed, said)
             learned = time.perf_counter() - started
-            with Console(stderr=True).status("comparing with a Gaussian"):
+            with Console(stderr=True).status("comparing with the samples and a Gaussian"):
+                _warn_of_draws(learner.model_, learner.integrability_, filled)
                 some = _some(filled)
                 score, gaussian = learner.score(some.frame, sample_weight=some.weight), _gaussian_score(filled, some)
         model = learner.model_
@@ -312,6 +314,40 @@ def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[st
     if "report" in found:
         lines.append(f"report written to {found['report']}")
     return lines
+
+
+def _warn_of_draws(model: PolynomialModel, verdict: Any, table: Table) -> None:
+    """Say so if draws of the model are unlike the samples: a mean is off by half a spread, or a spread by half of it.
+
+    Each variable given the others may fit, and all together not. Only where draws are exact, which is quick.
+    """
+    if model.basis.degree < 3 or verdict is None or verdict.status == "not integrable":
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            draws = np.asarray(model.sample(_DRAWS, rng=0, method="exact", progress=False))
+    except ValueError:  # no exact ones, or, as a warning has said, none at all
+        return
+    X = table.frame.to_numpy(np.float64)
+    mean = np.average(X, axis=0, weights=table.weight)
+    spread = np.sqrt(np.average(np.square(X - mean), axis=0, weights=table.weight))
+    off, ratio = np.abs(draws.mean(axis=0) - mean) / spread, draws.std(axis=0) / spread
+    bad = np.flatnonzero((off > 0.5) | (ratio > 1.5) | (ratio < 1 / 1.5))
+    if len(bad):
+        worst = bad[np.argsort(-np.maximum(off[bad], np.abs(np.log(ratio[bad]))))][:3]
+        named = "; ".join(
+            f"{model.names[i]} {draws[:, i].mean():.3g} ± {draws[:, i].std():.2g}, the samples {mean[i]:.3g} ± "
+            f"{spread[i]:.2g}"
+            for i in worst
+        )
+        warnings.warn(
+            f"draws of the model are unlike the samples in {counted(len(bad), 'variable')}: {named}. Each variable "
+            "given the others may fit, but all together do not: read its terms, and do not sample from it. --degree 2 "
+            "can be sampled from, or in Python what isodus.match_moments(model, X) finds",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _which(found: Mapping[str, Any]) -> str:

@@ -93,16 +93,16 @@ def sample(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if given is None:
-                table, line = _drawn(model, n or 1000, seed, method, start, kinds)
+                (table, line), sep = _drawn(model, n or 1000, seed, method, start, kinds), ","
             else:
-                table, line = _filled(model, given, seed, kinds)
+                table, line, sep = _filled(model, given, seed, kinds)
         said = [*of, *line.split("\n")]
         if not json:
             for one in said:
                 typer.echo(one, err=True)
             show_warnings(caught)
         if output or not json:
-            _write(table, output)
+            _write(table, output, sep)
         if json:
             where = {"samples": table.to_dict("list")} if output is None else {"written": str(output)}
             found = {"n_rows": len(table), "columns": list(table.columns), "said": said}
@@ -151,8 +151,13 @@ def _drawn(
     return undone(pd.DataFrame(np.asarray(X), columns=list(model.names)), kinds), lines
 
 
-def _filled(model: PolynomialModel, given: Path, seed: int | None, kinds: dict[str, str]) -> tuple[pd.DataFrame, str]:
-    """The table with what was missing, and what that was. Cells that were there stay as they are, to the letter."""
+def _filled(
+    model: PolynomialModel, given: Path, seed: int | None, kinds: dict[str, str]
+) -> tuple[pd.DataFrame, str, str]:
+    """The table with what was missing, what that was, and how its fields are separated.
+
+    Cells that were there stay as they are, to the letter, and new ones are written as they are.
+    """
     table, unnamed, dialect = read_cells(given)
     there = [name for name in model.names if name in table.columns]
     added = [name for name in model.names if name not in there]
@@ -174,21 +179,22 @@ def _filled(model: PolynomialModel, given: Path, seed: int | None, kinds: dict[s
             table[name] = ""
         for name in counts[counts > 0].index:
             cells = missing[name].to_numpy()
-            table.loc[cells, name] = [repr(value) for value in drawn.loc[cells, name].tolist()]
+            texts = [repr(value).replace(".", dialect.decimal) for value in drawn.loc[cells, name].tolist()]
+            table.loc[cells, name] = texts
         each = ", ".join(f"{name} {number:,}" for name, number in counts[counts > 0].items())
         line = f"filled in {counted(int(counts.sum()), 'cell')}: {each}; {seconds(started)}"
         if added:
             line += f"\nnot in {given}, added as new columns: {', '.join(added)}"
-    return table.rename(columns=dict.fromkeys(unnamed, "")), line
+    return table.rename(columns=dict.fromkeys(unnamed, "")), line, dialect.sep
 
 
-def _write(table: pd.DataFrame, output: Path | None) -> None:
+def _write(table: pd.DataFrame, output: Path | None, sep: str) -> None:
     """To standard output, or to a file, which is there only once it is complete."""
     if output is None:
-        table.to_csv(sys.stdout, index=False, lineterminator="\n")
+        table.to_csv(sys.stdout, index=False, lineterminator="\n", sep=sep)
     elif output.suffix.lower() == ".npy":
         with io.writing(output, binary=True) as f:
             np.save(f, table.to_numpy())
     else:
         with io.writing(output) as f:
-            table.to_csv(f, index=False)
+            table.to_csv(f, index=False, sep=sep)

@@ -55,7 +55,7 @@ class SamplingInfo:
 
     def __repr__(self) -> str:
         if not self.details:
-            return "SamplingInfo: exact, independent samples" + ("" if self.complete else ". Interrupted")
+            return "SamplingInfo: exact, independent samples of the model" + ("" if self.complete else ". Interrupted")
         worst, fewest = int(np.argmax(self.r_hat)), int(np.argmin(self.ess))
         parts = [
             f"{d['method']} ({d['chains']} chains of {d['draws']} draws, one every {d['thin']} steps after "
