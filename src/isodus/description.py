@@ -150,7 +150,9 @@ def summary(model: Any, n_terms: int, level: float = 0.95) -> str:
             found = tests["variables"][tests["q_value"] < _DISCOVERY].tolist()
             named = f": {', '.join(found[:8])}{', …' if len(found) > 8 else ''}" if found else ""
             many = f"{len(found)} of {len(tests)} sets of variables interact"
-            lines.append(f"{many} at a false discovery rate of 5 %{named}")
+            chosen = "l1_chosen" in model.settings and model.settings.get("debias") != "split"
+            doubt = "; too many, as terms were chosen from the same samples" if chosen else ""
+            lines.append(f"{many} at a false discovery rate of 5 %{named}{doubt}")
     else:
         lines.append("no variables interact")
     return "\n".join([*lines, *(f"note: {note}" for note in model.settings.get("notes", []))])
@@ -159,7 +161,11 @@ def summary(model: Any, n_terms: int, level: float = 0.95) -> str:
 def _settings(settings: Mapping[str, Any]) -> str:
     """How it was learned, without what is as by default, where that is known."""
     usual = settings.get("default", [])
-    told = [f"{k}={v}" for k, v in settings.items() if v is not None and k not in {*usual, "default", "notes"}]
+    told = [
+        f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}"
+        for k, v in settings.items()
+        if v is not None and k not in {*usual, "default", "notes"}
+    ]
     return ", ".join(told).removeprefix("estimator=") + ("; others by default" if usual else "")
 
 

@@ -54,8 +54,8 @@ def errors_in_a_line(debug: bool) -> Iterator[None]:
 
 
 def warning_lines(caught: Sequence[warnings.WarningMessage]) -> list[str]:
-    """What was warned of, a line each."""
-    return [" ".join(str(warning.message).split()) for warning in caught]
+    """What was warned of, a line each, and each once."""
+    return list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
 
 
 def show_warnings(caught: Sequence[warnings.WarningMessage]) -> None:

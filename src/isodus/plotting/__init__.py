@@ -78,7 +78,7 @@ def plot(kind: str, model: Any, X: Any = None, ax: Any = None, **options: Any) -
         raise ValueError(f"there is no plot {kind!r}; there are {', '.join(KINDS)}")
     found = KINDS[kind]
     if found.needs_data and X is None:
-        raise ValueError(f"the plot {kind!r} needs samples: give X")
+        raise ValueError(f"the plot {kind!r} needs samples: give X (on the command line: --data FILE)")
     known = [name for name, one in inspect.signature(found.function).parameters.items() if one.kind is one.KEYWORD_ONLY]
     odd = [name for name in options if name not in known]
     if odd:
