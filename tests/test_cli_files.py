@@ -268,7 +268,7 @@ def test_every_command_speaks_json(tmp_path, frame):
     kept = answer("sample", "m.json", "-n", 5, "--seed", 1, "-o", "new.csv")
     assert kept["written"] == "new.csv"
     assert "samples" not in kept
-    assert pd.read_csv(tmp_path / "new.csv").to_dict("list") == drawn["samples"]
+    assert pd.read_csv(tmp_path / "new.csv", float_precision="round_trip").to_dict("list") == drawn["samples"]
     (tmp_path / "holes.csv").write_text("größe,load\n0.5,\n")
     filled = answer("sample", "m.json", "--given", "holes.csv", "--seed", 1)
     assert filled["samples"]["größe"] == ["0.5"]
