@@ -139,10 +139,7 @@ def prepare(
         X.shape[1], estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order
     )
     if estimator.basis is not None:
-        used = np.bincount(basis.factors[basis.factors >= 0], minlength=len(names))
-        unused = [name for name, count in zip(names, used, strict=True) if not count]
-        if unused:
-            raise ValueError(f"no term of the basis contains {', '.join(unused)}: drop the columns, or add terms")
+        _check_all_used(basis, names)
     p = X.shape[1]
     centre, width = np.zeros(p), np.ones(p)
     if units or estimator.center or estimator.scale:
@@ -152,6 +149,13 @@ def prepare(
     if penalised:
         check_powers(X, location, scale, basis.degree, names)
     return Setting(X, weight, n, names, basis, centre, width, location, scale, how)
+
+
+def _check_all_used(basis: MonomialBasis, names: Sequence[str]) -> None:
+    used = np.bincount(basis.factors[basis.factors >= 0], minlength=len(names))
+    unused = [name for name, count in zip(names, used, strict=True) if not count]
+    if unused:
+        raise ValueError(f"no term of the basis contains {', '.join(unused)}: drop the columns, or add terms")
 
 
 def _check_blocked(estimator: Any, X: Blocked, groups: Any) -> tuple[Blocked, list[str], Dependence, float]:

@@ -131,10 +131,7 @@ def fit(
             model = replace(model, settings={**model.settings, "transform": as_setting(kinds, model.names)})
         found = _found(model, learner, level, score, gaussian) | {"n_scored": len(some.frame)}
         if output and terms:
-            model.save(output)
-            with io.writing(terms) as f:
-                model.to_frame(level=level).to_csv(f, index=False)
-            found["written"] = [str(output), str(terms)]
+            found["written"] = _written(model, output, terms, level)
         if report:
             caught += _report(learner, model, report, filled, [*said.lines[1:], *warning_lines(caught)])
             found["report"] = str(report)
@@ -159,6 +156,14 @@ def _report(
         warnings.simplefilter("always")
         write_report(learner, path, table.frame, sample_weight=table.weight, new=False, said=said)
     return caught
+
+
+def _written(model: PolynomialModel, output: Path, terms: Path, level: float) -> list[str]:
+    """The names of the files of the model and of its terms, which are there then."""
+    model.save(output)
+    with io.writing(terms) as f:
+        model.to_frame(level=level).to_csv(f, index=False)
+    return [str(output), str(terms)]
 
 
 class _Said:

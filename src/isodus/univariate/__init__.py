@@ -94,18 +94,14 @@ def quantile(
     a: Array, u: Array, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0, support: Support = LINE
 ) -> Array:
     """The x with ∫_{−∞}^x f / ∫ f = u, for u (n,) in (0, 1); the error, as a probability, is below 1e-10."""
-    if support.values is not None:
-        return quantile_of_values(a, u, support.values)
-    return _existing(quantile_rows, a, u, nu, power, centre, support)
+    return _existing(quantile_rows, quantile_of_values, a, u, nu, power, centre, support)
 
 
 def cdf(
     a: Array, x: Array, *, nu: float = 0.0, power: float = 0.0, centre: float = 0.0, support: Support = LINE
 ) -> Array:
     """∫_{−∞}^x f / ∫ f for x (n,); absolute error below 1e-10."""
-    if support.values is not None:
-        return cdf_of_values(a, x, support.values)
-    return _existing(cdf_rows, a, x, nu, power, centre, support)
+    return _existing(cdf_rows, cdf_of_values, a, x, nu, power, centre, support)
 
 
 def draw(
@@ -122,8 +118,12 @@ def draw(
     return quantile(a, on_device(np.minimum(u, 1.0 - 2.0**-53), a), nu=nu, power=power, centre=centre, support=support)
 
 
-def _existing(kernel: Callable, a: Array, v: Array, nu: float, power: float, centre: float, support: Support) -> Array:
+def _existing(
+    kernel: Callable, of_values: Callable, a: Array, v: Array, nu: float, power: float, centre: float, support: Support
+) -> Array:
     """The kernel's one result for every row, or an error that names the first row without a density."""
+    if support.values is not None:
+        return of_values(a, v, support.values)
     out, exists = each_row(kernel, 1, Family.of(a, nu, power, centre, support), (v,), LEVEL)
     missing = np.nonzero(~to_host(exists))[0]
     if missing.size:

@@ -13,7 +13,7 @@ from ..arrays import Array, namespace
 from .pieces import Pieces
 from .polynomials import listed, polynomial, power_tail, root, taylor_exact, value_slope
 
-__all__ = ["careful", "level_bound", "lowest"]
+__all__ = ["below", "careful", "level_bound", "lowest"]
 
 
 def level_bound(c: Sequence[Array], nu: float, power: float, level: float) -> Array:
@@ -113,6 +113,25 @@ def careful(a: Array, low: Array | None, nu: float, power: float, level: float) 
     c, c_low = [zero, *listed(a)], None if low is None else [zero, *listed(low)]
     mode, critical, bound = _mode(c, c_low, nu, power, level)
     hi, lo = taylor_exact(c, c_low, mode)
+    left, right = xp.concat([-bound[None, ...], critical]), xp.concat([critical, bound[None, ...]])
+    return below(hi, lo, mode, left, right, level, nu, power)
+
+
+def below(
+    hi: Sequence[Array],
+    lo: Sequence[Array],
+    mode: Array,
+    left: Array,
+    right: Array,
+    level: float,
+    nu: float = 0.0,
+    power: float = 0.0,
+) -> tuple[Pieces, Array]:
+    """What of stretches from left to right, (K, n), about the mode, is below the level; and where rounding spared it.
+
+    On each of them q is monotone; hi + lo: its Taylor coefficients at the mode.
+    """
+    xp, zero = namespace(mode), 0.0 * mode
     near = [zero, *(h + r for h, r in zip(hi[1:], lo[1:], strict=True))]
 
     def tail(t: Array, k: int = 0) -> Array | float:
@@ -121,29 +140,29 @@ def careful(a: Array, low: Array | None, nu: float, power: float, level: float) 
     def energy(t: Array) -> Array:
         return polynomial(near, t) + tail(t) - tail(zero)
 
-    least = xp.min(energy(critical), axis=0)  # below 0 where the mode lies between two doubles
+    at_left, at_right = energy(left), energy(right)
+    # below 0 where the mode lies between two doubles
+    least = xp.minimum(xp.min(at_left, axis=0), xp.min(at_right, axis=0))
 
     def crossing(t: Array) -> tuple[Array, Array]:
         f, df = value_slope(near, t)
         return f + tail(t) - tail(zero) - least - level, df + tail(t, 1)
 
-    left = xp.concat([-bound[None, ...], critical])
-    right = xp.concat([critical, bound[None, ...]])
-    over_left, over_right = energy(left) > least + level, energy(right) > least + level
+    over_left, over_right = at_left > least + level, at_right > least + level
     crosses = over_left != over_right
-    cut_lo, cut_hi = xp.where(crosses, left, right), right
-    cut = root(crossing, cut_lo, cut_hi, 0.5 * (cut_lo + cut_hi), over_right, lambda t: 1.0)
+    start = xp.where(crosses, left, right)
+    cut = root(crossing, start, right, 0.5 * (start + right), over_right, lambda t: 1.0)
     left, right = xp.where(crosses & over_left, cut, left), xp.where(crosses & over_right, cut, right)
-    half = xp.where(over_left & over_right & ~crosses, 0.0, 0.5 * (right - left))
+    half = xp.where(over_left & over_right, 0.0, 0.5 * (right - left))
     mid = 0.5 * (left + right)
     b, b_low = taylor_exact([-least, *hi[1:]], [zero, *lo[1:]], mid)
     scale, rows = xp.ones_like(half), []
     for h, r in zip(b, b_low, strict=True):
         rows.append((h + r) * scale)
         scale = scale * half
-    lowest = hi[0] + (lo[0] + least) + tail(zero)
-    ok = xp.isfinite(lowest)
+    energy_at_mode = hi[0] + (lo[0] + least) + tail(zero)
+    ok = xp.isfinite(energy_at_mode)
     for u in (-1.0, 1.0):  # the pieces lie where they should: what rounding has misplaced is not integrated
         e = polynomial(rows, u + 0.0 * half) + tail(mid + u * half) - tail(zero)
         ok = ok & xp.all((half == 0) | ((e > -1.0) & (e < level + 2.0)), axis=0)
-    return Pieces(xp.stack(rows), mid, half, mode, lowest, "double exponential", nu=nu, power=power), ok
+    return Pieces(xp.stack(rows), mid, half, mode, energy_at_mode, "double exponential", nu=nu, power=power), ok

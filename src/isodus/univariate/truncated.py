@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import inf, perm
 
 from ..arrays import Array, namespace
-from .careful import level_bound, lowest
+from .careful import below, level_bound, lowest
 from .pieces import Pieces
 from .polynomials import listed, polynomial, root, taylor_exact, value_slope
 
@@ -54,31 +54,5 @@ def truncated(a: Array, low: Array | None, level: float, width: float) -> tuple[
     points = _critical(c, right)
     mode = lowest(points, polynomial(c, points))
     hi, lo = taylor_exact(c, c_low, mode)
-    near = [zero, *(h + r for h, r in zip(hi[1:], lo[1:], strict=True))]
     t = points - mode
-    energies = polynomial(near, t)
-    least = xp.min(energies, axis=0)
-
-    def crossing(t: Array) -> tuple[Array, Array]:
-        f, df = value_slope(near, t)
-        return f - least - level, df
-
-    left, right, over = t[:-1, ...], t[1:, ...], energies > least + level
-    over_left, over_right = over[:-1, ...], over[1:, ...]
-    crosses = over_left != over_right
-    start = xp.where(crosses, left, right)
-    cut = root(crossing, start, right, 0.5 * (start + right), over_right, lambda t: 1.0)
-    left, right = xp.where(crosses & over_left, cut, left), xp.where(crosses & over_right, cut, right)
-    half = xp.where(over_left & over_right, 0.0, 0.5 * (right - left))
-    mid = 0.5 * (left + right)
-    b, b_low = taylor_exact([-least, *hi[1:]], [zero, *lo[1:]], mid)
-    scale, rows = xp.ones_like(half), []
-    for h, r in zip(b, b_low, strict=True):
-        rows.append((h + r) * scale)
-        scale = scale * half
-    energy = hi[0] + (lo[0] + least)
-    ok = xp.isfinite(energy)
-    for u in (-1.0, 1.0):  # the pieces lie where they should: what rounding has misplaced is not integrated
-        e = polynomial(rows, u + 0.0 * half)
-        ok = ok & xp.all((half == 0) | ((e > -1.0) & (e < level + 2.0)), axis=0)
-    return Pieces(xp.stack(rows), mid, half, mode, energy, "double exponential"), ok
+    return below(hi, lo, mode, t[:-1, ...], t[1:, ...], level)
