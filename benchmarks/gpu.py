@@ -34,8 +34,9 @@ from isodus.arrays import one_blas_thread
 from isodus.basis import MonomialBasis
 from isodus.datasets import paper_pair, regular_gaussian
 from isodus.estimators.candidates import Form, over, within
-from isodus.fitting import prepare, sources
+from isodus.fitting import sources
 from isodus.path import at
+from isodus.preparation import prepare
 from isodus.selection import likelihood_nodes
 from isodus.shortlist import PairSlopes, Shortlist, TermSlopes
 

@@ -12,11 +12,14 @@ ROOT = Path(isodus.__file__).parent
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
     {"_version", "arrays", "checks", "csv_dialect", "factors", "io", "progress", "significance", "slopes", "supports"},
-    {"basis", "dependence", "files", "references", "sample_complexity", "tables", "univariate"},
-    {"conditional", "description", "energy", "formula", "samples", "transforms"},
-    {"blocks", "losses", "plotting", "solvers", "sampling", "positivity"},
+    {"dependence", "files", "functions", "sample_complexity", "tables", "univariate"},
+    {"spaces"},
+    {"references", "ties"},
+    {"basis"},
+    {"conditional", "description", "energy", "lattice", "samples", "transforms"},
+    {"blocks", "formula", "losses", "plotting", "solvers", "sampling", "positivity"},
     {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "penalty_path", "streams"},
-    {"cluster", "inference", "refinement", "enforcement", "nodewise"},
+    {"cluster", "density", "elsewhere", "inference", "refinement", "enforcement", "nodewise"},
     {"debiasing", "pilots", "strength", "path", "validation"},
     {"optimum", "model", "selection", "shortlist"},
     {
@@ -29,7 +32,8 @@ LAYERS = [
         "resampling",
         "suitability",
     },
-    {"fitting"},
+    {"preparation"},
+    {"fitting", "shared"},
     {"estimators"},
     {"comparison", "groups"},
     {"report"},

@@ -545,7 +545,7 @@ def test_more_parameters_than_samples_is_refused_before_anything_is_allocated():
 
 
 def test_a_hessian_too_big_for_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("isodus.fitting.available_memory", lambda: 10**9)
+    monkeypatch.setattr("isodus.preparation.available_memory", lambda: 10**9)
     with pytest.raises(ValueError, match="need about 3.66 GB for a Hessian matrix, and 1 GB are free"):
         ISODUS(degree=4, max_order=None).fit(np.random.default_rng(0).standard_normal((30_000, 40)))
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from cases import BASES, LOSSES, NAMESPACES, OTHERS, parameters_of, samples_of, screening
+from cases import BASES, EVERYWHERE, LOSSES, NAMESPACES, OTHERS, PAIRS, parameters_of, samples_of, screening
 from scipy.special import gamma, logsumexp
 
 from isodus import objective as module
@@ -39,10 +39,9 @@ def test_value_is_the_formula_of_the_paper(name):
         assert got.value == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize(("name", "loss"), PAIRS)
 def test_gradient_and_hessian_against_finite_differences(name, loss):
-    basis = BASES[name]
+    basis = EVERYWHERE[name]
     thetas, nodes = parameters_of(basis), list(range(basis.n_variables))
     weight = np.random.default_rng(5).integers(0, 4, 300).astype(float)
     objective = objective_of(basis, LOSSES[loss](basis), samples_of(basis), weight)
@@ -63,10 +62,9 @@ def test_gradient_and_hessian_against_finite_differences(name, loss):
 
 
 @pytest.mark.parametrize("where", [*OTHERS, "all nodes in one product"])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize(("name", "loss"), PAIRS)
 def test_every_library_gives_what_numpy_gives(name, loss, where, monkeypatch):
-    basis, loss = BASES[name], LOSSES[loss](BASES[name])
+    basis, loss = EVERYWHERE[name], LOSSES[loss](EVERYWHERE[name])
     X, thetas, nodes = samples_of(basis), parameters_of(basis), range(basis.n_variables)
     weight = np.random.default_rng(5).random(300)
     expected = objective_of(basis, loss, X, weight).evaluate(nodes, thetas)
@@ -119,10 +117,9 @@ def test_sums_never_overflow(size):
         assert np.all(np.isfinite(got.hessian))
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize(("name", "loss"), PAIRS)
 def test_the_gradient_alone_is_the_same(name, loss):
-    basis = BASES[name]
+    basis = EVERYWHERE[name]
     weight = np.random.default_rng(5).random(300)
     objective = objective_of(basis, LOSSES[loss](basis), samples_of(basis), weight)
     nodes, thetas = range(basis.n_variables), parameters_of(basis)

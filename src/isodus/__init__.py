@@ -7,6 +7,7 @@ from .conditional import Conditional
 from .estimators import ISODUS, PseudoLikelihood, ScoreMatching
 from .goodness import goodness_of_fit
 from .groups import compare_groups
+from .lattice import lattice_basis
 from .likelihood import match_moments
 from .model import PolynomialModel
 from .planning import sample_size
@@ -26,6 +27,7 @@ __all__ = [
     "compare",
     "compare_groups",
     "goodness_of_fit",
+    "lattice_basis",
     "match_moments",
     "nested_test",
     "open_samples",

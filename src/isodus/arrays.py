@@ -29,6 +29,7 @@ __all__ = [
     "on_device",
     "one_blas_thread",
     "rows_at_once",
+    "set_rows",
     "to_host",
     "transposed",
     "unmasked",
@@ -86,12 +87,24 @@ def _writes_into(out: Array) -> bool:
 
 
 def add_to_rows(out: Array, rows: slice | np.ndarray, values: Array) -> None:
-    """``out[rows] += values`` for rows that differ; row by row where the library has no index arrays."""
-    if type(out) is np.ndarray or isinstance(rows, slice):
+    """``out[rows] += values``; row by row where the library has no index arrays, or rows are not all different."""
+    if isinstance(rows, slice) or (type(out) is np.ndarray and len(set(rows.tolist())) == len(rows)):
         out[rows, ...] += values
     else:
         for j, row in enumerate(rows.tolist()):
             out[row, ...] += values[j, ...]
+
+
+def set_rows(out: Array, rows: np.ndarray, values: Array, axis: int = 0) -> None:
+    """``out[rows] = values`` along one axis, for rows in ascending order; row by row where it must be."""
+    before = (slice(None),) * axis
+    if len(rows) == rows[-1] - rows[0] + 1:
+        out[(*before, slice(int(rows[0]), int(rows[-1]) + 1), ...)] = values
+    elif type(out) is np.ndarray:
+        out[(*before, rows)] = values
+    else:
+        for j, row in enumerate(rows.tolist()):
+            out[(*before, row, ...)] = values[(*before, j, ...)]
 
 
 def empty(shape: tuple[int, ...], like: Array) -> Array:

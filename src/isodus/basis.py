@@ -10,20 +10,35 @@ every suffix of its members: each cofactor is one variable times an earlier cofa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .arrays import available_memory
-from .factors import Lookup, all_factors, keys, ranks, run_is, runs, stack, without
+from .factors import (
+    Index,
+    Lookup,
+    Recipe,
+    all_factors,
+    explicit_factors,
+    keys,
+    leading_runs,
+    ranks,
+    recipes,
+    run_is,
+    runs,
+    stack,
+    without,
+)
+from .spaces import PLAIN, Spaces, as_spaces
+from .ties import Ties, check_alike, ties
 
 __all__ = ["MonomialBasis", "n_monomials"]
-
-Index = slice | np.ndarray
 
 
 class Local(NamedTuple):
@@ -36,14 +51,6 @@ class Local(NamedTuple):
     terms: np.ndarray
     cofactors: np.ndarray
     ends: tuple[int, ...]
-
-
-class Recipe(NamedTuple):
-    """``H[columns] = X[variables] * H[parents]``: how cofactors follow from earlier ones."""
-
-    columns: slice
-    variables: Index
-    parents: Index
 
 
 def n_monomials(p: int, degree: int, *, min_degree: int = 1, max_order: int | None = None) -> int:
@@ -70,6 +77,15 @@ class MonomialBasis:
         Most distinct variables in one term; None for no limit.
     terms : iterable of tuples of int, optional
         An explicit list of terms instead of all monomials in the range: ``(0, 0, 1)`` is x0²·x1.
+    support : optional
+        Where variables live: for all of them, or a list of one a variable, or a mapping from indices. ``(0, inf)``,
+        ``(a, b)``, a list of values such as ``[-1, 1]``, or "positive", "spin" and "circle"; None is the line. Powers
+        that a list of values cannot tell apart are no terms.
+    functions : optional
+        What stands in the place of powers, of `isodus.functions` or the like; for all, a list, or a mapping.
+    tied : callable or sequence of sequences of terms, optional
+        Terms that share one parameter: a function from a term to a label, or a list of groups; terms with the label
+        None, or in no group, have one of their own.
 
     Attributes
     ----------
@@ -95,6 +111,9 @@ class MonomialBasis:
         min_degree: int = 1,
         max_order: int | None = None,
         terms: Iterable[Sequence[int]] | None = None,
+        support: Any = None,
+        functions: Any = None,
+        tied: Callable[[tuple[int, ...]], Any] | Sequence[Sequence[Sequence[int]]] | None = None,
     ) -> None:
         self.n_variables = _positive_int(n_variables, "n_variables")
         self.min_degree = _positive_int(min_degree, "min_degree")
@@ -103,7 +122,7 @@ class MonomialBasis:
             if min_degree != 1 or max_order is not None:
                 raise ValueError("terms lists every term by itself: leave out min_degree and max_order")
             self._explicit = True
-            self.factors = _explicit_factors(self.n_variables, degree, list(terms))
+            self.factors = explicit_factors(self.n_variables, degree, list(terms))
             self.factors.flags.writeable = False
             self.degree = self.factors.shape[1]
         else:
@@ -115,16 +134,57 @@ class MonomialBasis:
                 raise ValueError(f"min_degree={min_degree} is above degree={degree}: no term is left")
             self._fits_memory()
         self._locals: dict[int, Local] = {}
+        self.spaces: Spaces | None = None
+        self.tied: Ties | None = None
+        if support is not None or functions is not None:
+            self._live_in(as_spaces(support, functions, [f"variable {i}" for i in range(self.n_variables)]))
+        if tied is not None:
+            self.tied = ties(self.terms, tied)
+            check_alike(self.terms, self.tied, self.spaces)
+
+    def _live_in(self, spaces: Spaces | None) -> None:
+        """Put variables into spaces; terms with functions that cannot be told from others there are left out."""
+        self.spaces = None if spaces is None or all(space == PLAIN for space in spaces) else spaces
+        if self.spaces is None:
+            return
+        most = np.array([*(space.count for space in self.spaces), np.inf])
+        dependent = np.zeros(len(self), bool)
+        for j, length in runs(self.degree) if np.any(most < self.degree) else ():
+            dependent |= run_is(self.factors, j, length) & (length > most[self.factors[:, j]])
+        if dependent.all():
+            raise ValueError("no term is left: every one has powers that the values of its variables cannot tell apart")
+        if dependent.any():
+            self.factors, self._explicit = self.factors[~dependent], True
+            self.factors.flags.writeable = False
+
+    def within(self, spaces: Spaces | None) -> MonomialBasis:
+        """The same terms, of variables that live in these spaces; those that are then dependent are left out."""
+        basis = copy(self)
+        for name in ("degrees", "terms", "orders", "largest", "cofactors", "cofactor_ends", "recipes"):
+            basis.__dict__.pop(name, None)
+        for name in ("_lookup", "_incidence", "closed_under_translation"):
+            basis.__dict__.pop(name, None)
+        basis._locals = {}
+        basis._live_in(spaces)
+        if basis.tied is not None:
+            at = self.positions(self.padded(basis.factors))
+            basis.tied = basis.tied._replace(codes=basis.tied.codes[at])
+        return basis
+
+    @property
+    def featured(self) -> bool:
+        """Whether some variables have functions other than powers."""
+        return self.spaces is not None and any(space.functions is not None for space in self.spaces)
 
     @classmethod
-    def listed(cls, n_variables: int, factors: np.ndarray) -> MonomialBasis:
+    def listed(cls, n_variables: int, factors: np.ndarray, spaces: Spaces | None = None) -> MonomialBasis:
         """The basis of terms given as rows of sorted variables, padded with -1; a row that stands twice counts once."""
         width = int(np.count_nonzero(factors >= 0, axis=1).max())
         factors = factors[:, :width].astype(np.int32)
         rows = factors[np.unique(keys(factors, n_variables, width), return_index=True)[1]]
         basis = cls.__new__(cls)
         basis.n_variables, basis.degree, basis.min_degree, basis.max_order = n_variables, width, 1, None
-        basis._explicit, basis._locals = True, {}
+        basis._explicit, basis._locals, basis.spaces, basis.tied = True, {}, spaces, None
         basis.factors = rows[np.argsort(np.count_nonzero(rows >= 0, axis=1), kind="stable")]
         basis.factors.flags.writeable = False
         return basis
@@ -175,12 +235,15 @@ class MonomialBasis:
             if value != default
         )
         listed = ", terms=[...]" if self._explicit else ""
-        return f"MonomialBasis({self.n_variables}, {self.degree}{options}{listed}): {len(self)} terms"
+        spaces = "" if self.spaces is None else ", support=..., functions=..." if self.featured else ", support=..."
+        shared = "" if self.tied is None else f" with {len(self.tied.labels)} parameters"
+        return f"MonomialBasis({self.n_variables}, {self.degree}{options}{listed}{spaces}): {len(self)} terms{shared}"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MonomialBasis):
             return NotImplemented
-        return self.n_variables == other.n_variables and np.array_equal(self.factors, other.factors)
+        alike = self.n_variables == other.n_variables and self.spaces == other.spaces
+        return alike and np.array_equal(self.factors, other.factors)
 
     def __hash__(self) -> int:
         return hash((self.n_variables, self.factors.shape, self.factors[:64].tobytes()))
@@ -236,7 +299,7 @@ class MonomialBasis:
 
     def only(self, at: np.ndarray) -> MonomialBasis:
         """The basis of some of the terms, given by their positions."""
-        return MonomialBasis.listed(self.n_variables, self.factors[at])
+        return MonomialBasis.listed(self.n_variables, self.factors[at], self.spaces)
 
     def spanned(self, at: np.ndarray) -> MonomialBasis:
         """The basis of some of the terms and of all that divide them: the least that is closed under translation."""
@@ -246,7 +309,7 @@ class MonomialBasis:
             some = factors[factors[:, drop[-1]] >= 0]  # what is left of them is a term, and its padding stands last
             rows.append(np.pad(np.delete(some, drop, axis=1), ((0, 0), (0, len(drop))), constant_values=-1))
         every = np.concatenate(rows)
-        return MonomialBasis.listed(self.n_variables, every[every[:, 0] >= 0])
+        return MonomialBasis.listed(self.n_variables, every[every[:, 0] >= 0], self.spaces)
 
     def padded(self, factors: np.ndarray) -> np.ndarray:
         """Factors of terms of a lower degree, with as many columns as those of this basis."""
@@ -296,12 +359,17 @@ class MonomialBasis:
         p, width, ends = self.n_variables, self.degree - 1, self.cofactor_ends
         if len(self.cofactors) == 1:
             return []
-        parents = Lookup(self.cofactors, p, width)(without(self.cofactors, 0, 1))
-        variables = self.cofactors[:, 0]
+        parents, variables = Lookup(self.cofactors, p, width)(without(self.cofactors, 0, 1)), self.cofactors[:, 0]
+        if self.featured:  # φ_l of the first variable, row (l − 1) p + i of the features, times what is left without it
+            lookup, lengths = Lookup(self.cofactors, p, width), leading_runs(self.cofactors)
+            variables = variables + p * np.maximum(lengths - 1, 0)
+            for length in range(2, width + 1):
+                here = lengths == length
+                parents[here] = lookup(without(self.cofactors[here], 0, length))
         return [
             recipe
             for d in range(1, self.degree)
-            for recipe in _recipes(int(ends[d - 1]), int(ends[d]), variables, parents, p)
+            for recipe in recipes(int(ends[d - 1]), int(ends[d]), variables, parents, p)
         ]
 
     @cached_property
@@ -346,54 +414,3 @@ def _positive_int(value: int, name: str) -> int:
 
 def _gigabytes(n: float) -> str:
     return f"{n / 1e9:,.3g} GB"
-
-
-def _explicit_factors(p: int, degree: int | None, terms: list[Sequence[int]]) -> np.ndarray:
-    if not terms:
-        raise ValueError("terms is empty: list at least one term, such as (0, 0)")
-    rows = set()
-    for term in terms:
-        if isinstance(term, str) or not isinstance(term, Iterable):
-            raise ValueError(f"a term is a tuple of variable indices such as (0, 0, 1), not {term!r}")
-        row = []
-        for v in term:
-            if isinstance(v, bool) or not isinstance(v, int | np.integer) or not 0 <= v < p:
-                raise ValueError(f"term {tuple(term)} names variable {v!r}, but the variables are 0 to {p - 1}")
-            row.append(int(v))
-        if not row:
-            raise ValueError("a term needs at least one variable; the constant is not part of an energy")
-        if degree is not None and len(row) > degree:
-            raise ValueError(f"term {tuple(term)} has degree {len(row)}, above degree={degree}")
-        if tuple(sorted(row)) in rows:
-            raise ValueError(f"term {tuple(term)} is listed twice")
-        rows.add(tuple(sorted(row)))
-    width = max(map(len, rows)) if degree is None else degree
-    ordered = sorted(rows, key=lambda r: (len(r), r))
-    return np.array([r + (-1,) * (width - len(r)) for r in ordered], np.int32)
-
-
-def _recipes(start: int, stop: int, variables: np.ndarray, parents: np.ndarray, p: int) -> list[Recipe]:
-    """Few slices where the order allows it (x_v times a run of parents), one gather otherwise."""
-    if start == stop:
-        return []
-    dv, dq = np.diff(variables[start:stop]), np.diff(parents[start:stop])
-    kind = np.select([(dq == 1) & (dv == 0), (dq == 1) & (dv == 1), (dq == 0) & (dv == 1)], [1, 2, 3], 0)
-    # a run ends where the kind changes; runs of different kinds must not share a column
-    pieces, first = [], start
-    while first < stop:
-        last = first + 1
-        if last < stop and kind[first - start]:
-            k = kind[first - start]
-            while last < stop and kind[last - 1 - start] == k:
-                last += 1
-        pieces.append((first, last))
-        first = last
-        if len(pieces) > 4 * p + 16:
-            return [Recipe(slice(start, stop), variables[start:stop], parents[start:stop])]
-    recipes = []
-    for first, last in pieces:
-        v, q = int(variables[first]), int(parents[first])
-        n_v = last - first if last - first > 1 and variables[first + 1] != v else 1
-        n_q = last - first if last - first > 1 and parents[first + 1] != q else 1
-        recipes.append(Recipe(slice(first, last), slice(v, v + n_v), slice(q, q + n_q)))
-    return recipes

@@ -14,13 +14,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite, log
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .arrays import Array, to_host
-from .univariate import Integrals, cdf, integrate, quantile
+from .spaces import PLAIN, Space
+from .univariate import Integrals, integrate
 from .univariate.polynomials import listed, polynomial, taylor_exact
+from .univariate.table import moments_of_table
 
 __all__ = ["Conditional"]
 
@@ -46,6 +49,8 @@ class Conditional:
         Units of the standardised variable.
     given : sequence of str, optional
         The other variables.
+    space : Space, optional
+        Where y lives, and what stands in the place of its powers; the line, and powers, by default.
 
     Examples
     --------
@@ -69,6 +74,7 @@ class Conditional:
     location: float = 0.0
     scale: float = 1.0
     given: tuple[str, ...] = ()
+    space: Space = PLAIN
     _integrals: Integrals = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,26 +88,32 @@ class Conditional:
         if not (isfinite(self.location) and isfinite(self.scale) and self.scale > 0):
             raise ValueError(f"location must be finite and scale positive, not {self.location} and {self.scale}")
         self.a.flags.writeable = False
-        put("_integrals", self._existing(integrate(self.a, moments=2)))
+        self._check(self.space.expectations(self.a, means=False).missing)
+        if self.space.functions is None:
+            put("_integrals", integrate(self.a, moments=2, support=self.space.support))
 
-    def _existing(self, integrals: Integrals) -> Integrals:
-        if integrals.missing.size:
-            j = int(integrals.missing[0])
+    def _check(self, missing: np.ndarray) -> None:
+        if missing.size:
+            j = int(missing[0])
             coefficients = ", ".join(f"{value:.3g}" for value in self.a[:, j])
             raise ValueError(
-                f"{self.name} has no distribution given the other variables in {integrals.missing.size} of "
+                f"{self.name} has no distribution given the other variables in {missing.size} of "
                 f"{len(self)} rows, the first: row {j}, where −log density is Σ_l a_l y^l with a = ({coefficients}). "
                 "These must be finite, the last that is not zero positive and of an even power, and the density "
                 "not too narrow for double precision"
             )
-        return integrals
 
     @cached_property
     def _about_mode(self) -> tuple[np.ndarray, np.ndarray]:
-        """b (s, n), and log ∫ exp(−Σ_l b_l v^l) dv (n,)."""
+        """b (s, n), and log ∫ exp(−Σ_l b_l v^l) dv (n,); of the line."""
         high, low = taylor_exact([np.zeros(len(self)), *listed(self.a)], None, self._integrals.mode)
         b = np.stack(high[1:]) + np.stack(low[1:])
-        return b, self._existing(integrate(b)).log_z
+        return b, integrate(b).log_z
+
+    @cached_property
+    def _first_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """E y and E y², of functions other than powers; NaN where tails are so heavy that there are none."""
+        return moments_of_table(self.a, *self.space)
 
     def __len__(self) -> int:
         return self.a.shape[1]
@@ -115,10 +127,15 @@ class Conditional:
 
     def mean(self) -> np.ndarray:
         """The mean of every row, (n,)."""
+        if self.space.functions is not None:
+            return self._in_units(self._first_moments[0])
         return self._in_units(self._integrals.mode + self._integrals.central[0])
 
     def var(self) -> np.ndarray:
         """The variance of every row, (n,)."""
+        if self.space.functions is not None:
+            first, second = self._first_moments
+            return self.scale * self.scale * (second - first * first)
         first, second = self._integrals.central
         return self.scale * self.scale * (second - first * first)
 
@@ -128,6 +145,8 @@ class Conditional:
 
     def mode(self) -> np.ndarray:
         """Where the density of every row is highest, (n,); one such place if there are several."""
+        if self.space.functions is not None:
+            return self._in_units(to_host(self.space.expectations(self.a).mode))
         return self._in_units(self._integrals.mode)
 
     def median(self) -> np.ndarray:
@@ -153,7 +172,9 @@ class Conditional:
         return np.exp(self.logpdf(x))
 
     def logpdf(self, x: Array) -> np.ndarray:
-        """The log of the density at x, per unit of x."""
+        """The log of the density at x, per unit of x; where there are a few values, of the probability."""
+        if self.space != PLAIN:
+            return self._in_space(self._from_units(x)).T
         b, log_z = self._about_mode
         v = self._from_units(x) - self._integrals.mode
         far = np.isinf(v)
@@ -161,14 +182,24 @@ class Conditional:
             energy = polynomial([0.0, *listed(b)], np.where(far, 0.0, v))
         return np.where(far, -np.inf, -energy - log_z - log(self.scale)).T
 
+    def _in_space(self, y: np.ndarray) -> np.ndarray:
+        """The log of the density at y, (n,) or (k, n), where it is not on the line or not of powers."""
+        support, log_z = self.space.support, to_host(self.space.expectations(self.a, means=False).log_z)
+        inside = support.holds(y)
+        with np.errstate(all="ignore"):  # what is outside counts for nothing
+            phi = self.space.features(np.where(inside, y, support.low if isfinite(support.low) else 0.0), len(self.a))
+        value = -np.einsum("l...n,ln->...n", phi, self.a) - log_z
+        value = value if support.values is not None else value - log(self.scale)
+        return np.where(np.isnan(y), np.nan, np.where(inside, value, -np.inf))
+
     def cdf(self, x: Array) -> np.ndarray:
         """The probability of values up to x; absolute error below 1e-10."""
         y = self._from_units(x)
         unknown = np.isnan(y)
-        return np.where(unknown, np.nan, self._each(cdf, np.where(unknown, 0.0, y))).T
+        return np.where(unknown, np.nan, self._each(self.space.cdf, np.where(unknown, 0.0, y))).T
 
     def quantile(self, q: Array) -> np.ndarray:
-        """The x at which `cdf` is q; the error, as a probability, is below 1e-10. −inf for 0, inf for 1.
+        """The x at which `cdf` is q; the error, as a probability, is below 1e-10. For 0 and 1 the ends of the support.
 
         A number is put to every row and gives (n,), k numbers give (n, k). In two dimensions each row has its own.
         """
@@ -177,8 +208,9 @@ class Conditional:
         if wrong.size:
             raise ValueError(f"q must lie between 0 and 1, not {wrong[0]}")
         u = self._by_row(q[None, :] if q.ndim == 1 else q, "q")
-        x = self._in_units(self._each(quantile, np.where((u > 0) & (u < 1), u, 0.5)))
-        return np.where(u == 0, -np.inf, np.where(u == 1, np.inf, x)).T
+        x = self._in_units(self._each(self.space.quantile, np.where((u > 0) & (u < 1), u, 0.5)))
+        low, high = (self._in_units(end) for end in self.space.support[:2])
+        return np.where(u == 0, low, np.where(u == 1, high, x)).T
 
     def sample(self, n_draws: int | None = None, rng: int | np.random.Generator | None = None) -> np.ndarray:
         """Exact and independent draws, n_draws a row, (n, n_draws); without it, one a row, (n,).
@@ -190,11 +222,11 @@ class Conditional:
             raise ValueError(f"n_draws must be a positive integer or None, not {n_draws!r}")
         shape = (len(self),) if n_draws is None else (len(self), n_draws)
         u = 1.0 - np.random.default_rng(rng).random(shape).T  # in (0, 1]; the clip keeps 1 out
-        return self._in_units(self._each(quantile, np.minimum(u, 1.0 - 2.0**-53))).T
+        return self._in_units(self._each(self.space.quantile, np.minimum(u, 1.0 - 2.0**-53))).T
 
     # within, rows of the data come last: (n,), or (k, n) where there are several values a row
 
-    def _in_units(self, y: np.ndarray) -> np.ndarray:
+    def _in_units(self, y: Any) -> Any:
         return self.location + self.scale * y
 
     def _from_units(self, x: Array) -> np.ndarray:

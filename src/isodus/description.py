@@ -10,6 +10,7 @@ import pandas as pd
 
 from .basis import MonomialBasis
 from .significance import block, check_level, p_values, q_values, stderr, wald, width
+from .spaces import Spaces
 
 if TYPE_CHECKING:
     import networkx
@@ -37,10 +38,18 @@ def in_a_line(model: Any) -> str:
     return f"PolynomialModel: {len(model.names)} variables ({shown}), {terms}"
 
 
-def term_name(term: Term, names: Sequence[str]) -> str:
-    """A term in words: (0, 0, 1) is ``x0^2*x1``."""
+def term_name(term: Term, names: Sequence[str], spaces: Spaces | None = None) -> str:
+    """A term in words: (0, 0, 1) is ``x0^2*x1``, or what functions of spaces are called."""
     powers = {v: term.count(v) for v in sorted(set(term))}
-    return "*".join(names[v] + (f"^{power}" if power > 1 else "") for v, power in powers.items())
+    return "*".join(function_name(names[v], power, v, spaces) for v, power in powers.items())
+
+
+def function_name(name: str, power: int, v: int, spaces: Spaces | None) -> str:
+    """One factor of a term in words."""
+    functions = None if spaces is None else spaces[v].functions
+    if functions is None:
+        return name + (f"^{power}" if power > 1 else "")
+    return functions.name(power, name) if hasattr(functions, "name") else f"f{power}({name})"
 
 
 def term_table(model: Any, units: Any, level: float, correction: str, simultaneous: bool) -> pd.DataFrame:

@@ -18,9 +18,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from . import univariate
-from .arrays import Array, empty, matmul_into, multiply_into, namespace, on_device, to_host
-from .basis import Index, Local, MonomialBasis
+from .arrays import Array, empty, matmul_into, multiply_into, namespace, on_device, set_rows, to_host
+from .basis import Local, MonomialBasis
+from .factors import Index
+from .spaces import PLAIN, batches, powers
 
 __all__ = [
     "Coefficients",
@@ -30,6 +31,7 @@ __all__ = [
     "conditional_log_density",
     "descend",
     "energy",
+    "features",
     "gather",
     "gradient",
     "local_parameters",
@@ -56,12 +58,16 @@ def rows(A: Array, index: Index) -> Array:
     return namespace(A).take(A, on_device(index, A), axis=0)
 
 
-def powers(x: Array, s: int) -> Array:
-    """x, x², …, x^s along a new first axis, each by one multiplication."""
-    out = empty((s, *x.shape), x)
-    out[0, ...] = x
-    for l in range(1, s):
-        multiply_into(out[l, ...], out[l - 1, ...], x)
+def features(basis: MonomialBasis, X: Array, s: int, slopes: bool = False) -> Array:
+    """φ_l(x_i) of every variable and sample, (s, p, n), or φ_l'; X: (p, n), or with more rows."""
+    X = X[: basis.n_variables, :]
+    if basis.spaces is None and not slopes:
+        return powers(X, s)
+    spaces = basis.spaces or (PLAIN,) * basis.n_variables
+    out = empty((s, *X.shape), X)
+    for space, at in batches(spaces, range(basis.n_variables)):
+        x = rows(X, at)
+        set_rows(out, at, space.slopes(x, s)[0] if slopes else space.features(x, s), axis=1)
     return out
 
 
@@ -69,10 +75,18 @@ def cofactor_matrix(basis: MonomialBasis, X: Array, most: int | None = None) -> 
     """H, shape (m, n): every cofactor of the basis at every sample; X has shape (p, n). most: the first so many."""
     H = empty((most or len(basis.cofactors), X.shape[1]), X)
     H[:1, :] = 1.0
+    X = _factors(basis, X)
     for columns, variables, parents in basis.recipes:
         if columns.stop <= H.shape[0]:
             multiply_into(H[columns, :], rows(X, variables), rows(H, parents))
     return H
+
+
+def _factors(basis: MonomialBasis, X: Array) -> Array:
+    """What cofactors are products of: the variables, or, where there are other functions than powers, all of those."""
+    if not basis.featured or basis.degree == 1:
+        return X
+    return namespace(X).reshape(features(basis, X, basis.degree - 1), (-1, X.shape[1]))
 
 
 class Cofactors(NamedTuple):
@@ -85,12 +99,12 @@ class Cofactors(NamedTuple):
     @classmethod
     def of(cls, basis: MonomialBasis, X: Array) -> Cofactors:
         """At samples X, (p, n)."""
-        return cls(basis, X, cofactor_matrix(basis, X, int(basis.cofactor_ends[max(basis.degree - 2, 0)])))
+        lower = cofactor_matrix(basis, X, int(basis.cofactor_ends[max(basis.degree - 2, 0)]))
+        return cls(basis, _factors(basis, X[: basis.n_variables, :]), lower)
 
     def squared(self) -> Cofactors:
         """H²."""
-        X = self.X[: self.basis.n_variables, :]
-        return Cofactors(self.basis, X * X, self.lower * self.lower)
+        return Cofactors(self.basis, self.X * self.X, self.lower * self.lower)
 
     def product(self, v: Array) -> Array:
         """v Hᵀ, v of shape (q, n): that with x_j h is that of v x_j with h, many h at once."""
@@ -163,9 +177,9 @@ def conditional_log_density(basis: MonomialBasis, theta: np.ndarray, X: Array) -
     nodes = range(basis.n_variables)
     C = scatter(basis, nodes, local_parameters(basis, theta, nodes), X)
     a = conditional_coefficients(C, cofactor_matrix(basis, X))
-    xp = namespace(X)
-    log_z = xp.stack([univariate.integrate(a[:, i, :]).log_z for i in nodes])
-    a *= powers(X, basis.degree)
+    xp, spaces = namespace(X), basis.spaces or (PLAIN,) * len(nodes)
+    log_z = xp.stack([spaces[i].expectations(a[:, i, :], means=False).log_z for i in nodes])
+    a *= features(basis, X, basis.degree)
     return -xp.sum(a, axis=0) - log_z
 
 
@@ -182,8 +196,13 @@ def transpose_product(v: Array, H: Array | Cofactors, m: int) -> Coefficients:
 
 
 def of_slopes(basis: MonomialBasis, theta: np.ndarray, like: Array) -> Coefficients:
-    """The coefficients of ∂E/∂x_i = Σ_l l a_l x_i^{l−1}, all nodes: those of the energy times l."""
+    """The coefficients of ∂E/∂x_i = Σ_l l a_l x_i^{l−1}, all nodes: those of the energy times l.
+
+    Of ∂E/∂x_i = Σ_l a_l φ_l'(x_i), where there are other functions: those of the energy.
+    """
     nodes, slopes = range(basis.n_variables), []
+    if basis.featured:
+        return thin(scatter(basis, nodes, local_parameters(basis, theta, nodes), like))
     for i in nodes:
         local = basis.local(i)
         slopes.append(theta[local.terms] * np.repeat(np.arange(1, len(local.ends)), np.diff(local.ends)))
@@ -235,14 +254,22 @@ def _horner(C: Coefficients, H: Array, X: Array) -> Array:
 
 def energy(basis: MonomialBasis, theta: np.ndarray, X: Array, C: Coefficients | None = None) -> Array:
     """E(x) at every sample, shape (n,); X has shape (p, n). C: `of_first`, where it is known."""
-    value = _horner(C or of_first(basis, theta, X), cofactor_matrix(basis, X), X)
+    C = C or of_first(basis, theta, X)
+    if basis.featured:
+        a = conditional_coefficients(C, cofactor_matrix(basis, X))
+        return namespace(X).sum(a * features(basis, X, basis.degree), axis=(0, 1))
+    value = _horner(C, cofactor_matrix(basis, X), X)
     value *= X
     return namespace(X).sum(value, axis=0)
 
 
 def gradient(basis: MonomialBasis, theta: np.ndarray, X: Array, C: Coefficients | None = None) -> Array:
     """∂E/∂x_i = Σ_l l a_l x_i^{l−1} for every variable and sample, shape (p, n). C: `of_slopes`, where it is known."""
-    return _horner(C or of_slopes(basis, theta, X), cofactor_matrix(basis, X), X)
+    C = C or of_slopes(basis, theta, X)
+    if basis.featured:
+        a = conditional_coefficients(C, cofactor_matrix(basis, X))
+        return namespace(X).sum(a * features(basis, X, basis.degree, slopes=True), axis=0)
+    return _horner(C, cofactor_matrix(basis, X), X)
 
 
 def descend(basis: MonomialBasis, theta: np.ndarray, X: np.ndarray, ftol: float) -> np.ndarray:

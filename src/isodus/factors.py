@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-__all__ = ["Lookup", "all_factors", "keys", "ranks", "run_is", "runs", "stack", "without"]
+__all__ = [
+    "Index",
+    "Lookup",
+    "Recipe",
+    "all_factors",
+    "explicit_factors",
+    "keys",
+    "leading_runs",
+    "ranks",
+    "recipes",
+    "run_is",
+    "runs",
+    "stack",
+    "without",
+]
+
+Index = slice | np.ndarray
+
+
+class Recipe(NamedTuple):
+    """``H[columns] = X[variables] * H[parents]``: how cofactors follow from earlier ones."""
+
+    columns: slice
+    variables: Index
+    parents: Index
 
 
 def all_factors(p: int, degree: int, max_order: int | None) -> list[np.ndarray]:
@@ -53,6 +80,11 @@ def run_is(factors: np.ndarray, j: int, length: int) -> np.ndarray:
     if j + length < factors.shape[1]:
         here &= factors[:, j + length] != v
     return here
+
+
+def leading_runs(factors: np.ndarray) -> np.ndarray:
+    """How often each row names its first variable; 0 for an empty one."""
+    return np.where(factors[:, 0] >= 0, np.count_nonzero(factors == factors[:, :1], axis=1), 0)
 
 
 def without(factors: np.ndarray, j: int, length: int) -> np.ndarray:
@@ -118,3 +150,55 @@ def ranks(factors: np.ndarray, p: int, degree: int, max_order: int | None) -> np
         last = np.where(here, v, last)
         good &= order <= most
     return np.where(good, rank, -1)
+
+
+def explicit_factors(p: int, degree: int | None, terms: list[Sequence[int]]) -> np.ndarray:
+    """Rows of factors of terms that a user has listed, in order."""
+    if not terms:
+        raise ValueError("terms is empty: list at least one term, such as (0, 0)")
+    rows = set()
+    for term in terms:
+        if isinstance(term, str) or not isinstance(term, Iterable):
+            raise ValueError(f"a term is a tuple of variable indices such as (0, 0, 1), not {term!r}")
+        row = []
+        for v in term:
+            if isinstance(v, bool) or not isinstance(v, int | np.integer) or not 0 <= v < p:
+                raise ValueError(f"term {tuple(term)} names variable {v!r}, but the variables are 0 to {p - 1}")
+            row.append(int(v))
+        if not row:
+            raise ValueError("a term needs at least one variable; the constant is not part of an energy")
+        if degree is not None and len(row) > degree:
+            raise ValueError(f"term {tuple(term)} has degree {len(row)}, above degree={degree}")
+        if tuple(sorted(row)) in rows:
+            raise ValueError(f"term {tuple(term)} is listed twice")
+        rows.add(tuple(sorted(row)))
+    width = max(map(len, rows)) if degree is None else degree
+    ordered = sorted(rows, key=lambda r: (len(r), r))
+    return np.array([r + (-1,) * (width - len(r)) for r in ordered], np.int32)
+
+
+def recipes(start: int, stop: int, variables: np.ndarray, parents: np.ndarray, p: int) -> list[Recipe]:
+    """Few slices where the order allows it (x_v times a run of parents), one gather otherwise."""
+    if start == stop:
+        return []
+    dv, dq = np.diff(variables[start:stop]), np.diff(parents[start:stop])
+    kind = np.select([(dq == 1) & (dv == 0), (dq == 1) & (dv == 1), (dq == 0) & (dv == 1)], [1, 2, 3], 0)
+    # a run ends where the kind changes; runs of different kinds must not share a column
+    pieces, first = [], start
+    while first < stop:
+        last = first + 1
+        if last < stop and kind[first - start]:
+            k = kind[first - start]
+            while last < stop and kind[last - 1 - start] == k:
+                last += 1
+        pieces.append((first, last))
+        first = last
+        if len(pieces) > 4 * p + 16:
+            return [Recipe(slice(start, stop), variables[start:stop], parents[start:stop])]
+    recipes = []
+    for first, last in pieces:
+        v, q = int(variables[first]), int(parents[first])
+        n_v = last - first if last - first > 1 and variables[first + 1] != v else 1
+        n_q = last - first if last - first > 1 and parents[first + 1] != q else 1
+        recipes.append(Recipe(slice(first, last), slice(v, v + n_v), slice(q, q + n_q)))
+    return recipes

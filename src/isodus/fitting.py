@@ -1,4 +1,4 @@
-"""What a fit is made of, whatever the estimator: terms, units, node problems and their verdicts."""
+"""What a fit is made of, whatever the estimator: node problems and their verdicts."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from .arrays import Array, available_memory, namespace, on_device, one_blas_thread, to_host
-from .basis import MonomialBasis, n_monomials
+from .arrays import namespace, on_device, one_blas_thread, to_host
+from .basis import MonomialBasis
 from .blocks import Blocked, BlockedSamples
 from .checks import warn
-from .dependence import INDEPENDENT, Dependence, check_groups
 from .description import term_name
 from .diagnostics import LOOKED_AT, strays
 from .energy import raw_units
@@ -25,22 +23,11 @@ from .losses import Loss
 from .model import PolynomialModel
 from .objective import MANY, Evaluation, Objective
 from .optimum import Optimum
-from .samples import ArraySamples, check_variation, generator, no_variation, ordered, standardisation
+from .preparation import Setting
+from .samples import ArraySamples, generator
 from .solvers.newton import Problem, Rung, ladder
-from .suitability import check_independence, check_suitability
-from .validation import (
-    check_blocked,
-    check_counts,
-    check_dependence,
-    check_powers,
-    check_samples,
-    check_weight,
-    positive_integer,
-    true_or_false,
-)
 
 __all__ = [
-    "Setting",
     "judge",
     "judge_joint",
     "judge_weights",
@@ -49,7 +36,6 @@ __all__ = [
     "notes",
     "on_floor_note",
     "pilot_parameters",
-    "prepare",
     "sources",
     "stray_note",
 ]
@@ -59,122 +45,8 @@ _ROWS_PER_PARAMETER = 30  # how many a subsample must have
 _NODES_AT_ONCE = 8  # nodes that share one pass over the samples, where memory allows
 _COLLAPSED, _CONCENTRATED = 2, 50  # effective samples a parameter below which weights have
 _MOVED = 0.1  # standard errors from which a change of a term counts
-_FEW_GROUPS = 30
-_LARGE = 0.1  # minutes or GB from which a size is worth telling
 _SINGLE = 1e-5  # relative change of a value that sums in single precision cannot resolve
 _DOUBLE = 1e-12  # likewise in double precision
-
-
-class Setting(NamedTuple):
-    """Validated samples with their terms and units.
-
-    X: (n, p), or `Blocked`, with the weights of some rows; weight: (n,) or None; n: the sum of the weights; centre,
-    width: a robust location and scale of every variable; location, scale: those of them that are used for
-    y = (x − location)/scale. how: samples depend on one another.
-    """
-
-    X: Any
-    weight: Array | None
-    n: float
-    names: list[str]
-    basis: MonomialBasis
-    centre: np.ndarray
-    width: np.ndarray
-    location: np.ndarray
-    scale: np.ndarray
-    how: Dependence = INDEPENDENT
-
-
-def prepare(
-    estimator: Any,
-    X: Array,
-    sample_weight: Array | None,
-    groups: Any = None,
-    *,
-    units: bool = True,
-    penalised: bool = False,
-) -> Setting:
-    """Check samples, weights, terms and sizes of an estimator's fit, and find its units.
-
-    units: whether centre and width are wanted even if the estimator uses neither. penalised: whether most parameters
-    will be zero, so that they may be more than the samples.
-    """
-    _check_terms(estimator)
-    for name in ("center", "scale"):
-        true_or_false(getattr(estimator, name), name)
-    effective_n_jobs(estimator.n_jobs)
-    blocked = check_blocked(estimator, X, sample_weight)
-    if blocked is not None and blocked.few:
-        X, sample_weight = blocked.gathered()
-        X = pd.DataFrame(X, columns=blocked.columns) if hasattr(estimator, "feature_names_in_") else X
-        blocked = None
-    if blocked is None:
-        X, names = check_samples(estimator, X, single=True)
-        how = check_dependence(estimator.dependence, estimator.weights, groups, X.shape[0])
-        weight, n = check_weight(sample_weight, X, how.importance)
-        in_order = ordered(X, weight)
-        check_suitability(X, weight, names, in_order)
-        if weight is not None and bool(namespace(X).any(weight == 0)):  # what has no weight is not there
-            there = on_device(np.flatnonzero(to_host(weight)), X)
-            X, weight = namespace(X).take(X, there, axis=0), namespace(X).take(weight, there)
-            how = how if how.groups is None else how._replace(groups=how.groups[to_host(there)])
-        check_variation(X, names)
-        some = X
-        if not penalised:
-            check_independence(X, names)
-    else:
-        X, names, how, n = _check_blocked(estimator, blocked, groups)
-        some, weight, in_order = blocked.kept, blocked.kept_weight, None
-        if not penalised:
-            check_independence(some, names)
-    if how.groups is not None and (many := check_groups(how.groups)) < _FEW_GROUPS:
-        warn(
-            f"standard errors from {many} groups are themselves uncertain, and too small on average; "
-            f"{_FEW_GROUPS} groups or more are wanted",
-        )
-    if how.lags is not None and weight is not None and not how.importance:
-        raise ValueError("counts say nothing of when a row of a series was seen: repeat it in X, and leave weights out")
-    _check_size(estimator, X.shape[1], X.shape[0], penalised)
-    basis = estimator.basis or MonomialBasis(
-        X.shape[1], estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order
-    )
-    if estimator.basis is not None:
-        _check_all_used(basis, names)
-    p = X.shape[1]
-    centre, width = np.zeros(p), np.ones(p)
-    if units or estimator.center or estimator.scale:
-        centre, width = standardisation(some, weight, names, np.random.default_rng(0), in_order)
-    location = centre if estimator.center and basis.closed_under_translation else np.zeros(p)
-    scale = width if estimator.scale else np.ones(p)
-    if penalised:
-        check_powers(X, location, scale, basis.degree, names)
-    return Setting(X, weight, n, names, basis, centre, width, location, scale, how)
-
-
-def _check_all_used(basis: MonomialBasis, names: Sequence[str]) -> None:
-    used = np.bincount(basis.factors[basis.factors >= 0], minlength=len(names))
-    unused = [name for name, count in zip(names, used, strict=True) if not count]
-    if unused:
-        raise ValueError(f"no term of the basis contains {', '.join(unused)}: drop the columns, or add terms")
-
-
-def _check_blocked(estimator: Any, X: Blocked, groups: Any) -> tuple[Blocked, list[str], Dependence, float]:
-    """What is asked of samples that are not in memory; suitability is judged by some of them."""
-    if groups is not None:
-        raise ValueError(
-            "groups are for samples in memory: give sums or means of each group, or whole groups that fit in memory"
-        )
-    names, (n, _) = X.columns, X.shape
-    if n < 2:
-        raise ValueError(f"n_samples = {n}; a minimum of 2 is required")
-    how = check_dependence(estimator.dependence, estimator.weights, None, n)
-    if X.weighted and not how.importance:
-        check_counts(X.total, n)
-    check_suitability(X.kept, X.kept_weight, names, numbers=X.kept_rows)
-    constant = np.flatnonzero(X.low == X.high)
-    if len(constant):
-        raise no_variation([names[i] for i in constant])
-    return X, names, how, X.total
 
 
 @contextmanager
@@ -327,51 +199,6 @@ def _evaluate(
     objective: Objective, nodes: range, which: list[int], points: list[np.ndarray], hessian: bool
 ) -> list[Evaluation]:
     return objective.evaluate([nodes[j] for j in which], points, hessian)
-
-
-def _check_terms(estimator: Any) -> None:
-    if estimator.basis is not None and not isinstance(estimator.basis, MonomialBasis):
-        raise ValueError(f"basis must be a MonomialBasis, not {type(estimator.basis).__name__}")
-    if estimator.basis is None:
-        positive_integer(estimator.min_degree, "min_degree")
-        if estimator.max_order is not None:
-            positive_integer(estimator.max_order, "max_order")
-    degree = estimator.degree if estimator.basis is None else estimator.basis.degree
-    if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
-        raise ValueError(f"degree must be an even integer of at least 2, not {degree!r}")
-    if degree % 2:
-        raise ValueError(
-            f"degree={degree} is odd: exp(−x^{degree}) grows without bound on one side, so no density of that "
-            f"degree exists on the real line. Use degree={degree + 1}, or {max(degree - 1, 2)}"
-        )
-
-
-def _check_size(estimator: Any, p: int, n: int, penalised: bool) -> None:
-    """Every variable has more samples than parameters, and the work fits in memory; with a penalty it will."""
-    if estimator.basis is not None:
-        if estimator.basis.n_variables != p:
-            raise ValueError(f"the basis has {estimator.basis.n_variables} variables, X has {p} columns")
-        largest = estimator.basis.largest
-    else:
-        options = dict(degree=estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order)
-        largest = n_monomials(p, **options) - n_monomials(p - 1, **options)
-    if penalised:
-        return
-    gigabytes = 3 * 8 * largest**2 / 1e9
-    minutes = 20 * p * n * largest**2 / 5e9 / 60
-    if largest >= n:
-        large = max(minutes, gigabytes) > _LARGE
-        cost = f" (With samples enough this size would take about {minutes:,.1g} minutes and {gigabytes:,.1g} GB.)"
-        raise ValueError(
-            f"{largest:,} parameters at each variable and n_samples = {n:,}: without a penalty there is no "
-            f'estimate.{cost if large else ""} Use l1="auto", more samples, degree=2, max_order=2, or a basis with '
-            "fewer terms"
-        )
-    if gigabytes * 1e9 > available_memory():
-        raise ValueError(
-            f"{largest:,} parameters at each variable need about {gigabytes:,.3g} GB for a Hessian matrix, and "
-            f'{available_memory() / 1e9:,.3g} GB are free. Use l1="auto", degree=2, max_order=2, or fewer terms'
-        )
 
 
 def judge(setting: Setting, problems: Sequence[Problem], nu: np.ndarray | None = None) -> tuple[list[str], np.ndarray]:

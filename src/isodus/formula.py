@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from .description import function_name
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -63,7 +65,7 @@ def energy(model: Any, style: str, n_terms: int | None, units: Any) -> str:
     left = 0 if n_terms is None else max(len(order) - n_terms, 0)
     text = ""
     for k in np.sort(order[: len(order) - left]).tolist():
-        size = f"{_number(abs(theta[k]), how)}{how.times}{_monomial(model.basis.terms[k], model.names, how)}"
+        size = f"{_number(abs(theta[k]), how)}{how.times}{_monomial(model, model.basis.terms[k], how)}"
         if text:
             text += f" {how.minus} {size}" if theta[k] < 0 else f" + {size}"
         else:
@@ -121,7 +123,7 @@ def _remarks(model: Any) -> list[str]:
 def _frame(model: Any, style: str = "html") -> pd.DataFrame:
     """The strongest terms with what is known of them, as words."""
     how, order = _STYLES[style], _strongest(model)[:_SHOWN]
-    names = [_monomial(model.basis.terms[k], model.names, how) for k in order]
+    names = [_monomial(model, model.basis.terms[k], how) for k in order]
     theta, known = model.parameters("raw"), model.covariance is not None
     columns = {"term": names, "θ": [_number(theta[k], how) for k in order]}
     if known:
@@ -145,9 +147,14 @@ def _strongest(model: Any, units: Any = "raw") -> np.ndarray:
     return order[model.parameters(units)[order] != 0]
 
 
-def _monomial(term: tuple[int, ...], names: Any, how: _Style) -> str:
-    powers = {v: term.count(v) for v in sorted(set(term))}
-    parts = [how.name(names[v]) if k == 1 else how.power(how.name(names[v]), str(k)) for v, k in powers.items()]
+def _monomial(model: Any, term: tuple[int, ...], how: _Style) -> str:
+    names, spaces, parts = model.names, model.basis.spaces, []
+    for v in sorted(set(term)):
+        k = term.count(v)
+        if spaces is not None and spaces[v].functions is not None:
+            parts.append(how.name(function_name(names[v], k, v, spaces)))
+        else:
+            parts.append(how.name(names[v]) if k == 1 else how.power(how.name(names[v]), str(k)))
     return how.by.join(parts)
 
 

@@ -160,6 +160,9 @@ def _same_columns(X1: Any, X2: Any, estimator: Any) -> tuple[list[np.ndarray], l
 def _together(rows: Sequence[np.ndarray], names: Sequence[str], estimator: Any) -> PolynomialModel:
     """A model of both groups, mapped to one mean and covariance unless terms keep their origin, integrable or not."""
     own, basis = clone(estimator), getattr(estimator, "basis", None)
+    given = [getattr(own, name, None) for name in ("support", "functions")] + [getattr(basis, "spaces", None)]
+    if any(what is not None for what in given) or getattr(basis, "tied", None) is not None:
+        raise ValueError("groups are compared on the whole line, with powers, and no terms tied: leave those out")
     if getattr(own, "dependence", None) is not None:
         raise ValueError("groups are compared as independent samples: set dependence=None, and thin a series")
     closed = getattr(own, "min_degree", 1) == 1 if basis is None else basis.closed_under_translation

@@ -27,10 +27,12 @@ __all__ = [
     "influence",
     "joint_sandwich",
     "lags_of",
+    "neighbours",
     "node_blocks",
     "node_inverses",
     "node_sandwich",
     "node_variances",
+    "sandwich",
     "slope_covariance",
 ]
 
@@ -91,6 +93,22 @@ def _jointly(
     return nodes, local_parameters(basis, theta, nodes), [0.0] * len(nodes), [basis.local(i).terms for i in nodes]
 
 
+def sandwich(
+    objective: Objective,
+    nodes: Sequence[int],
+    thetas: Sequence[np.ndarray],
+    values: Sequence[float],
+    rows: Sequence[np.ndarray],
+    hessian: np.ndarray,
+    n: float,
+    how: Dependence,
+    free: np.ndarray,
+) -> np.ndarray:
+    """Covariance of parameters that stand in `rows` of the nodes' slopes and may be shared; those that are free."""
+    B = _slope_covariance(objective, nodes, thetas, values, rows, how)
+    return _sandwich(_inverse(hessian), B[np.ix_(free, free)], n)
+
+
 def node_sandwich(
     objective: Objective,
     thetas: Sequence[np.ndarray],
@@ -145,7 +163,7 @@ def node_blocks(
     for i in nodes:
         held[basis.local(i).terms] |= np.isnan(np.diagonal(inverses[i])) & (share[local[i]] != 0)
     inverses = [np.nan_to_num(inverse_) for inverse_ in inverses]
-    rows, columns = _neighbours(basis)
+    rows, columns = neighbours(basis)
     terms, width = places(basis), len(basis)
 
     def fold(S: Array, X: Array, count: Array | None) -> np.ndarray:
@@ -164,7 +182,7 @@ def node_blocks(
     return csr_array(lower + tril(lower, -1).T)
 
 
-def _neighbours(basis: MonomialBasis) -> tuple[np.ndarray, np.ndarray]:
+def neighbours(basis: MonomialBasis) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of terms with the same variables, and of those among the same two; the lower triangle, rows and columns."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for k, term in enumerate(basis.terms):

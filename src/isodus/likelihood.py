@@ -73,6 +73,8 @@ def match_moments(
     """
     rng, Y = generator(rng), np.ascontiguousarray(model._standardised(X, "X").T)
     p, n = Y.shape
+    if model.basis.spaces is not None:
+        raise ValueError("moments are matched on the whole line, with powers; this model lives elsewhere")
     degree = model.basis.degree
     top = degree + 2 - degree % 2
     own = {(i,) * d for i in range(p) for d in range(degree + 1, top + 1)}

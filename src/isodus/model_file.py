@@ -7,6 +7,7 @@ import json
 import os
 import zlib
 from collections.abc import Mapping
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from scipy.sparse import csr_array, issparse, tril
 from . import io
 from ._version import __version__
 from .basis import MonomialBasis
+from .functions import from_plain, plain
 from .significance import Covariance
+from .spaces import Space
+from .supports import Support
 
 __all__ = ["FIELDS", "read", "write"]
 
@@ -43,6 +47,8 @@ def write(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
         "covariance": None if covariance is None else _packed(covariance),
         "moved_from": None if fields["moved_from"] is None else fields["moved_from"].tolist(),
     }
+    if basis.spaces is not None:
+        content["spaces"] = [_plain(space) for space in basis.spaces]
     io.write_text(path, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
 
 
@@ -65,12 +71,45 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         basis = MonomialBasis(len(content["names"]), content["degree"], terms=content["terms"])
         if basis.terms != [tuple(term) for term in content["terms"]]:
             raise ValueError("its terms are not in graded order")
+        if content.get("spaces") is not None:
+            basis = _in_spaces(basis, content["spaces"])
         packed = content.get("covariance")
         own = {"basis": basis, "covariance": None if packed is None else _unpacked(packed, len(basis))}
         own["moved_from"] = content.get("moved_from")
         return {name: own[name] if name in own else content[name] for name in FIELDS}
     except (KeyError, TypeError, ValueError, zlib.error) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def _plain(space: Space) -> dict[str, Any]:
+    """A space in plain values; what is infinite is None."""
+    low, high, values, circle = space.support
+    return {
+        "low": low if isfinite(low) else None,
+        "high": high if isfinite(high) else None,
+        "values": None if values is None else list(values),
+        "circle": circle,
+        "functions": plain(space.functions),
+    }
+
+
+def _in_spaces(basis: MonomialBasis, content: Any) -> MonomialBasis:
+    if not isinstance(content, list) or len(content) != basis.n_variables:
+        raise ValueError("its spaces are not one a variable")
+    spaces = []
+    for one in content:
+        low, high = (
+            (-inf if one["low"] is None else float(one["low"])),
+            inf if one["high"] is None else float(one["high"]),
+        )
+        values = None if one["values"] is None else tuple(map(float, one["values"]))
+        if not low < high or (values is not None and (len(values) < 2 or list(values) != sorted(values))):
+            raise ValueError("one of its supports is empty, or its values are not in order")
+        spaces.append(Space(Support(low, high, values, bool(one["circle"])), from_plain(one["functions"])))
+    found = basis.within(tuple(spaces))
+    if len(found) < len(basis):
+        raise ValueError("some of its terms cannot be told apart on their supports")
+    return found
 
 
 def _packed(covariance: Covariance) -> str | dict[str, str]:

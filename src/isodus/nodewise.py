@@ -14,16 +14,16 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from . import univariate
-from .arrays import Array, contract, namespace, on_accelerator, on_device, rows_at_once, to_host
+from .arrays import Array, contract, empty, namespace, on_accelerator, on_device, rows_at_once, set_rows, to_host
 from .basis import MonomialBasis
-from .energy import cofactor_matrix, conditional_coefficients, powers, rows, scatter
+from .energy import cofactor_matrix, conditional_coefficients, rows, scatter
 from .losses import Loss
 from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .losses.screening import Tilted
 from .objective import Objective
 from .samples import ArraySamples
 from .solvers.proximal import Point, Solved, lasso, minimize
+from .spaces import PLAIN, batches
 
 __all__ = ["GramNodes", "Nodes", "Problem", "SampledNodes", "TiltedNodes", "packed"]
 
@@ -242,7 +242,7 @@ class SampledNodes:
         wanted = np.where(places < 0, -1, self.terms[rows[:, None], places])
         used = np.union1d(wanted[wanted >= 0], self._always)
         kept = [tuple(row[row >= 0].tolist()) for row in whole.factors[used]]
-        basis = MonomialBasis(whole.n_variables, whole.degree, terms=kept)
+        basis = MonomialBasis(whole.n_variables, whole.degree, terms=kept).within(whole.spaces)
         used = used[np.argsort(basis.positions(whole.factors[used]), kind="stable")]
         sizes, at = [], []
         for i, row in zip(rows.tolist(), wanted, strict=True):
@@ -331,23 +331,27 @@ class TiltedNodes(SampledNodes):
         changed = np.flatnonzero((theta != self.pilot).any(axis=1))
         if not len(changed):
             return self.value.copy()
-        samples, loss, integral = self.exact.objective.samples, self.exact.objective.loss, univariate.integrate
+        samples, tol = self.exact.objective.samples, self.exact.objective.loss.tol  # type: ignore[attr-defined]
         places = packed(theta[changed] != 0)
         basis, sizes, at = self.small(changed, places)
         thetas = [np.zeros(size) for size in sizes]
         for small, where, row, place in zip(thetas, at, theta[changed], places, strict=True):
             small[where] = row[place[place >= 0]]
         p, s, q = basis.n_variables, basis.degree, len(changed)
+        ways = batches(basis.spaces or (PLAIN,) * p, changed.tolist())
         C, table = scatter(basis, changed.tolist(), thetas, samples.like()), self.objective.samples.X
 
         def fill(start: int, stop: int) -> tuple[np.ndarray, float]:
             Y, count = samples.block(start, stop)
             xp, n = namespace(Y), stop - start
             a, x = conditional_coefficients(C, cofactor_matrix(basis, Y)), rows(Y, changed)
-            found = integral(xp.reshape(a, (s, q * n)), moments=s, tol=loss.tol)  # type: ignore[attr-defined]
-            u = powers(x, s)
-            value = contract(a, u) + xp.reshape(found.log_z, (q, n))
-            u -= xp.reshape(found.moments, (s, q, n))
+            u, value = empty((s, q, n), Y), empty((q, n), Y)
+            for space, at in ways:
+                here = on_device(at, Y)
+                own = xp.take(a, here, axis=1)
+                found, phi = space.expectations(xp.reshape(own, (s, -1)), tol=tol), space.features(rows(x, at), s)
+                set_rows(value, at, contract(own, phi) + xp.reshape(found.log_z, (-1, n)))
+                set_rows(u, at, phi - xp.reshape(found.mean, phi.shape), axis=1)
             known = [*(u[l, ...] for l in range(s)), contract(a, u)]
             for l, one in enumerate(known):
                 _put_columns(table[start:stop, (1 + l) * p : (2 + l) * p], changed, one)

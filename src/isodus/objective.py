@@ -32,7 +32,7 @@ from .arrays import (
     rows_at_once,
     to_host,
 )
-from .basis import Index, Local, MonomialBasis
+from .basis import Local, MonomialBasis
 from .energy import (
     Coefficients,
     Cofactors,
@@ -44,6 +44,7 @@ from .energy import (
     thin,
     transpose_product,
 )
+from .factors import Index
 from .losses import Loss, Pointwise
 from .samples import ArraySamples
 
@@ -220,7 +221,7 @@ class Objective:
     def _pointwise(self, nodes: Sequence[int], C: Coefficients, hessian: bool) -> Seen:
         """From a block to its cofactors and the loss of `nodes` there."""
         basis, like, at = self.basis, self.samples.like(), np.asarray(nodes)
-        pointwise = self.loss.at(at, like, hessian)
+        pointwise = self.loss.at(at, like, hessian, basis.spaces)
         pilot = self.loss.pilot
         tilt = None if pilot is None else scatter(basis, nodes, [pilot[i] for i in nodes], like)
         own = as_index(at)

@@ -17,8 +17,9 @@ import numpy as np
 from .basis import MonomialBasis
 from .inference import slope_covariance
 from .losses import Loss
+from .losses.score_matching import ScoreMatchingLoss
 from .objective import Evaluation
-from .pilots import choose, floors, gaussian
+from .pilots import choose, floors, gaussian, in_spaces, quadratic_minimum
 from .refinement import Joint, refine
 from .samples import ArraySamples, generator, part_of
 from .solvers.newton import Problem, inverse
@@ -75,8 +76,14 @@ class Optimum(NamedTuple):
 def optimum(
     basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, pilot: str | np.ndarray, task: Task
 ) -> Optimum:
-    """The optimum over the terms of the basis that the data support; unit: (p,), 1/spread of each variable."""
+    """The optimum over the terms of the basis that the data support; unit: (p,), 1/spread of each variable.
+
+    Where variables do not all live on the line there is no Gaussian to begin from or to compare with: all terms count.
+    """
     whole, part = _joints(basis, samples, task)
+    if basis.spaces is not None:
+        start = _in_spaces(part, unit, pilot, task)
+        return _solved(whole, part, unit, *start, task)
     gauss, exact = gaussian(basis, samples)
     if basis.degree == 2 and exact:
         return Optimum(Problem(gauss, status="converged", n_iter=1), part, "gaussian")
@@ -97,6 +104,24 @@ def optimum(
     return found
 
 
+def _in_spaces(part: Joint, unit: np.ndarray, pilot: str | np.ndarray, task: Task) -> tuple[np.ndarray, str]:
+    """Where to begin: at the pilot that was asked for, score matching, or without interactions, by their values."""
+    basis, low = part.objective.basis, floors(part.objective.basis, unit)
+    found = {"independent": in_spaces(basis, unit)}
+    if not isinstance(pilot, str):
+        found["model"] = pilot
+    elif pilot == "isodus" and task.isodus is not None:
+        found["isodus"] = task.isodus(basis, part.samples)
+    elif all(space.has_slopes for space in basis.spaces or ()):
+        at_zero = Joint(basis, ScoreMatchingLoss(), part.samples)(np.zeros(len(basis)))
+        found["score_matching"] = quadratic_minimum(at_zero).theta
+    values = {
+        name: part(theta, hessian=False).value if np.all(theta > low) else np.inf for name, theta in found.items()
+    }
+    best = min(values, key=lambda name: values[name])
+    return found[best], best
+
+
 def _joints(basis: MonomialBasis, samples: ArraySamples, task: Task) -> tuple[Joint, Joint]:
     """The objective on all samples and on some; the same where all are few."""
     some = part_of(samples, basis.largest, task.random_state)
@@ -111,6 +136,8 @@ def _solved(whole: Joint, part: Joint, unit: np.ndarray, start: np.ndarray, name
 
 def over(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, task: Task) -> Optimum:
     """The optimum over these terms, whether they are supported or not; steadied where samples are few."""
+    if basis.spaces is not None:
+        return optimum(basis, unit, samples, "auto", task)
     gauss, exact = gaussian(basis, samples)
     if basis.degree == 2 and exact:
         part = _joints(basis, samples, task)[1]
@@ -159,7 +186,7 @@ def among(basis: MonomialBasis, variables: np.ndarray) -> MonomialBasis:
     """The terms of degree 1 and 2, and of the higher ones those whose variables are all among `variables`."""
     inside = np.append(variables, True)[basis.factors].all(axis=1)  # the padding, -1, picks the last
     kept = [term for term, keep in zip(basis.terms, inside | (basis.degrees <= 2), strict=True) if keep]
-    return MonomialBasis(basis.n_variables, terms=kept)
+    return MonomialBasis(basis.n_variables, terms=kept).within(basis.spaces)
 
 
 def _pays(found: Optimum, unit: np.ndarray, task: Task) -> bool:

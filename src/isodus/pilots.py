@@ -16,7 +16,7 @@ from .regression import gaussian_parameters, second_moments
 from .samples import ArraySamples
 from .solvers.newton import Problem, newton_step
 
-__all__ = ["Pilot", "choose", "confined", "floors", "gaussian", "quadratic_minimum"]
+__all__ = ["Pilot", "choose", "confined", "floors", "gaussian", "in_spaces", "quadratic_minimum"]
 
 _FLOOR = 1e-3  # least value of the highest pure power, in standardised variables
 _SAFE = 0.6  # one at which other parameters cannot run away, whatever the data
@@ -42,9 +42,29 @@ def floors(basis: MonomialBasis, unit: np.ndarray, value: float = _FLOOR) -> np.
     pure = np.flatnonzero(((basis.factors == first[:, None]) | (basis.factors < 0)).all(axis=1))
     highest = np.zeros(basis.n_variables, int)
     np.maximum.at(highest, first[pure], basis.degrees[pure])
-    top = pure[(basis.degrees[pure] == highest[first[pure]]) & (basis.degrees[pure] % 2 == 0)]
+    confines = basis.degrees[pure] % 2 == 0
+    if basis.spaces is not None:  # on a half line any power does; within bounds, or with other functions, none need
+        powers = np.array([space.functions is None and not space.support.bounded for space in basis.spaces])
+        half = np.array([np.isfinite(space.support.low) for space in basis.spaces])
+        confines = (confines | half[first[pure]]) & powers[first[pure]]
+    top = pure[(basis.degrees[pure] == highest[first[pure]]) & confines]
     low[top] = value * unit[first[top]] ** basis.degrees[top]
     return low
+
+
+def in_spaces(basis: MonomialBasis, unit: np.ndarray) -> np.ndarray:
+    """A θ without interactions whose densities exist, where variables do not all live on the line; unit: (p,).
+
+    Uniform within bounds, exponential on a half line, a Gaussian on the line, or what functions say.
+    """
+    theta, s = np.maximum(np.zeros(len(basis)), _CONFINING / _FLOOR * floors(basis, unit)), basis.degree
+    at = {term: k for k, term in enumerate(basis.terms) if len(set(term)) == 1}
+    for i, space in enumerate(basis.spaces or ()):
+        a = space.start(s, float(unit[i]))
+        for l in np.flatnonzero(a).tolist():
+            if (i,) * (l + 1) in at:
+                theta[at[(i,) * (l + 1)]] = max(theta[at[(i,) * (l + 1)]], a[l])
+    return theta
 
 
 def confined(theta: np.ndarray, low: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ def worse_than_gaussian(model: PolynomialModel, samples: ArraySamples) -> float:
     are linear functions of others; 0 where samples are few, or the model has no conditional density to speak of.
     """
     p = samples.n_variables
-    if samples.n_rows < _ENOUGH * p:
+    if samples.n_rows < _ENOUGH * p or model.basis.spaces is not None:  # where a Gaussian does not live either
         return 0.0
     solve = inverse(second_moments(samples))
     if solve is None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from math import comb
+from dataclasses import dataclass
+from math import comb, isfinite
 
 import numpy as np
 from scipy.special import gammaln
 
-from .arrays import Array, namespace
+from .arrays import Array, empty, namespace
+from .spaces import Space, Spaces
 
-__all__ = ["absolute_power", "power_moments", "shared_integer"]
+__all__ = ["absolute_power", "bounded", "fall", "moments", "power_moments", "shared_integer", "tilted_moments"]
+
+_AT_ENDS = 2.0  # power of the distance to an end with which R vanishes, where functions are infinite there
 
 
 def power_moments(nu: np.ndarray, exponent: np.ndarray, centre: np.ndarray, s: int) -> np.ndarray:
@@ -46,3 +50,73 @@ def shared_integer(exponent: np.ndarray) -> int | None:
     """The exponent of all variables, if it is one and an integer."""
     e = float(exponent[0])
     return int(e) if np.all(exponent == e) and e == int(e) else None
+
+
+def bounded(spaces: Spaces) -> np.ndarray:
+    """Which variables live within bounds: their R is uniform, (p,)."""
+    return np.array([space.support.bounded for space in spaces])
+
+
+def moments(space: Space, nu: float, exponent: float, centre: float, s: int) -> np.ndarray:
+    """m_l = ∫ φ_l R, (s,), of R ∝ exp(−ν|x − centre|^exponent), or of the uniform R where x has bounds.
+
+    In closed form for powers: of an interval (b^{l+1} − a^{l+1})/((l + 1)(b − a)), of a half line
+    ν^{−l/e} Γ((l+1)/e)/Γ(1/e) from its end, of a few values their mean.
+    """
+    low, high, values, _ = space.support
+    if values is not None:
+        return np.asarray(space.features(np.array(values), s)).mean(axis=1)
+    if space.functions is None and space.support.bounded:
+        l = np.arange(1, s + 1)
+        return (high ** (l + 1) - low ** (l + 1)) / ((l + 1) * (high - low))
+    if space.functions is None and isfinite(low):
+        l = np.arange(s + 1)
+        own = np.exp(-l / exponent * np.log(nu) + gammaln((l + 1) / exponent) - gammaln(1 / exponent))
+        return np.array([sum(comb(k, j) * low ** (k - j) * own[j] for j in range(k + 1)) for k in range(1, s + 1)])
+    if space.functions is None:
+        return power_moments(*(np.array([v]) for v in (nu, exponent, centre)), s)[:, 0]
+    return tilted_moments(space, np.zeros((s, 1)), nu, exponent, centre)[:, 0]
+
+
+def fall(space: Space, x: Array, nu: float, exponent: float, centre: float) -> Array:
+    """−log R: ν|x − centre|^exponent, and where functions are infinite at the ends, −2 log of the distance to those.
+
+    Weights there would otherwise be those of 1/x, or more, of which few samples have all.
+    """
+    xp = namespace(x)
+    value = nu * absolute_power(x - centre, exponent) if nu > 0 else xp.zeros_like(x)
+    if getattr(space.functions, "ends", False):
+        for end, sign in ((space.support.low, 1.0), (space.support.high, -1.0)):
+            if isfinite(end):
+                value = value - _AT_ENDS * xp.log(sign * (x - end))
+    return value
+
+
+@dataclass(frozen=True)
+class _WithFall:
+    """Functions of a space, and after them −log R."""
+
+    space: Space
+    nu: float
+    exponent: float
+    centre: float
+
+    @property
+    def ends(self) -> bool:
+        """As those of the functions."""
+        return bool(getattr(self.space.functions, "ends", False))
+
+    def __call__(self, x: Array, s: int) -> Array:
+        out = empty((s, *x.shape), x)
+        out[: s - 1, ...] = self.space.features(x, s - 1)
+        out[s - 1, ...] = fall(self.space, x, self.nu, self.exponent, self.centre)
+        return out
+
+
+def tilted_moments(space: Space, a: Array, nu: float, exponent: float, centre: float) -> Array:
+    """E φ_l, (s, n), of R ∝ exp(−Σ_l a_l φ_l − ν|x − centre|^exponent), with what `fall` adds, a: (s, n)."""
+    if nu == 0 and not getattr(space.functions, "ends", False):
+        return space.expectations(a).mean
+    xp, s = namespace(a), a.shape[0]
+    with_fall = space._replace(functions=_WithFall(space, nu, exponent, centre))
+    return with_fall.expectations(xp.concat([a, xp.ones_like(a[:1, ...])])).mean[:s, ...]

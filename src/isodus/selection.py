@@ -86,13 +86,17 @@ class Task(NamedTuple):
 def likelihood_nodes(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
     """Pseudo-likelihood, which at degree 2 the second moments tell; at higher ones tilted, where memory allows."""
     need = 8 * samples.n_rows * (basis.degree + 2) * basis.n_variables  # bytes of what is kept for all samples
-    if basis.degree == 2 or need > 0.2 * available_memory() or not samples.in_memory:
+    if _is_gaussian(basis) or need > 0.2 * available_memory() or not samples.in_memory:
         return _exact(basis, samples)
     return TiltedNodes(basis, samples)
 
 
+def _is_gaussian(basis: MonomialBasis) -> bool:
+    return basis.degree == 2 and basis.spaces is None
+
+
 def _exact(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
-    if basis.degree == 2:
+    if _is_gaussian(basis):
         return GramNodes(basis, moments_there(samples))
     return SampledNodes(basis, PseudoLikelihoodLoss(tol=1e-8), samples)
 

@@ -47,7 +47,7 @@ def choose_nu(
     squares = [np.append(unit, 1.0)[basis.factors[basis.local(i).terms]].prod(axis=1) ** 2 for i in nodes]
     for g, strength in enumerate(_GRID):
         nu = strength * unit ** -(basis.degree + delta)
-        objective = Objective(basis, Screening.of_degree(basis.degree, nu, delta, centre, "log"), samples)
+        objective = Objective(basis, Screening.of_degree(basis.degree, nu, delta, centre, "log", basis.spaces), samples)
         problems = [Problem(theta, floor) for theta, floor in zip(thetas, floors, strict=True)]
         tol = 0.03 * np.sqrt(max(map(len, thetas)) / samples.n_rows)
         minimize(Rung(partial(_evaluate, objective), tol), problems, max_iter=30)

@@ -55,12 +55,13 @@ def check_suitability(
     names: Sequence[str],
     in_order: Array | None = None,
     numbers: np.ndarray | None = None,
+    tails: bool = True,
 ) -> None:
     """Warn of what no polynomial energy can hold, once for each kind: which variables, how bad, what to do.
 
     X: (n, p); weight: repetition counts (n,), or None for one each. Large samples are judged by part of them:
     tails by at most 100,000 rows, repeated values by at most 8,192, spread evenly. in_order: `samples.ordered`,
-    where it is known; numbers: of the rows, if X has some of all.
+    where it is known; numbers: of the rows, if X has some of all; tails: whether there can be any.
     """
     n, p = X.shape
     rows = _spread(n, min(_ROWS, max(_VALUES // p, _SORTED)))
@@ -76,7 +77,7 @@ def check_suitability(
         for kind, severity, words in _complaints(x, count, called, some):
             found[kind].append((severity, f"{name} ({words})"))
     for kind, (what, remedy) in _WORDS.items():
-        if found[kind]:
+        if found[kind] and (tails or kind != "tail"):
             worst = [words for _, words in sorted(found[kind], reverse=True)]
             more = f" and {len(worst) - _LISTED} more" if len(worst) > _LISTED else ""
             message = f"{what}: {', '.join(worst[:_LISTED])}{more}. {remedy}"

@@ -1,32 +1,37 @@
-"""Where a variable lives: on the line, a half line, an interval, or among a few values."""
+"""Where a variable lives: on the line, a half line, an interval, a circle, or among a few values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, isfinite
+from math import inf, isfinite, pi
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LINE", "Support", "as_support"]
+__all__ = ["CIRCLE", "LINE", "Support", "as_support"]
 
 
 class Support(NamedTuple):
-    """From low to high, or, where there are any, the values, ascending."""
+    """From low to high, or, where there are any, the values, ascending; circle: both ends are one place."""
 
     low: float = -inf
     high: float = inf
     values: tuple[float, ...] | None = None
+    circle: bool = False
 
     def holds(self, x: np.ndarray) -> np.ndarray:
         """Which of x lie in it."""
         if self.values is not None:
             return np.isin(x, self.values)
+        if self.circle:  # angles may have been wound up
+            return np.isfinite(x)
         return (x >= self.low) & (x <= self.high)
 
     def standardised(self, location: float, scale: float) -> Support:
         """The same in y = (x − location)/scale."""
+        if self.circle:
+            return self
         values = None if self.values is None else tuple((v - location) / scale for v in self.values)
         return Support((self.low - location) / scale, (self.high - location) / scale, values)
 
@@ -35,28 +40,38 @@ class Support(NamedTuple):
         """How many powers of x can be told apart: one fewer than there are values."""
         return inf if self.values is None else len(self.values) - 1
 
+    @property
+    def bounded(self) -> bool:
+        """Whether it is of finite length, or a few values."""
+        return isfinite(self.low) and isfinite(self.high)
+
     def __str__(self) -> str:
+        if self.circle:
+            return "the circle"
         if self.values is not None:
             return "{" + ", ".join(f"{v:g}" for v in self.values) + "}"
         return f"({self.low:g}, {self.high:g})"
 
 
 LINE = Support()
+CIRCLE = Support(-pi, pi, None, True)
+_KNOWN = {"spin": Support(-1.0, 1.0, (-1.0, 1.0)), "circle": CIRCLE, "positive": Support(0.0, inf)}
 
 
 def as_support(given: Any) -> Support:
-    """A support from what a user writes: None, (low, high), a list of values, or "spin" for [-1, 1]."""
+    """A support from what a user writes: None, (low, high), a list of values, or "spin", "positive", "circle"."""
     if given is None or isinstance(given, Support):
         return given or LINE
     if isinstance(given, str):
-        if given != "spin":
-            raise ValueError(f'there is no support {given!r}; there are "spin", (low, high) and lists of values')
-        return Support(-1.0, 1.0, (-1.0, 1.0))
+        if given not in _KNOWN:
+            known = ", ".join(f'"{name}"' for name in _KNOWN)
+            raise ValueError(f"there is no support {given!r}; there are {known}, (low, high) and lists of values")
+        return _KNOWN[given]
     if isinstance(given, tuple):
         return _between(given)
     if isinstance(given, list | np.ndarray):
         return _among(given)
-    raise ValueError(f'a support is None, (low, high), a list of values or "spin", not {given!r}')
+    raise ValueError(f'a support is None, (low, high), a list of values, "spin", "positive" or "circle", not {given!r}')
 
 
 def _between(ends: tuple[Any, ...]) -> Support:

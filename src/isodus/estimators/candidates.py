@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..basis import MonomialBasis
-from ..fitting import Setting
 from ..nodewise import Nodes
 from ..penalties import multiplier, weights
-from ..pilots import confined, floors
+from ..pilots import confined, floors, in_spaces
+from ..preparation import Setting
 from ..regression import independent
 from ..samples import ArraySamples
 from ..selection import Task, weakest
@@ -45,7 +45,7 @@ def candidates(estimator: Any, setting: Setting) -> tuple[Setting, np.ndarray]:
     pure = inside & (basis.orders == 1)
     highest = np.zeros(len(setting.names), int)
     np.maximum.at(highest, basis.factors[pure, 0], basis.degrees[pure])
-    odd = np.flatnonzero((highest == 0) | (highest % 2 == 1))
+    odd = np.flatnonzero(~_confined(basis, highest))
     if len(odd):
         raise ValueError(
             f"{setting.names[odd[0]]} has no pure power of even degree above its others among the terms: no "
@@ -54,6 +54,16 @@ def candidates(estimator: Any, setting: Setting) -> tuple[Setting, np.ndarray]:
     if inside.all():
         return setting, weight
     return setting._replace(basis=basis.only(np.flatnonzero(inside))), weight[inside]
+
+
+def _confined(basis: MonomialBasis, highest: np.ndarray) -> np.ndarray:
+    """Which variables have a pure power, the highest of theirs, that makes a density, or need none; (p,)."""
+    even = (highest > 0) & (highest % 2 == 0)
+    if basis.spaces is None:
+        return even
+    free = np.array([space.support.bounded or space.functions is not None for space in basis.spaces])
+    half = np.array([np.isfinite(space.support.low) for space in basis.spaces])
+    return free | np.where(half, highest > 0, even)
 
 
 def over(
@@ -69,7 +79,10 @@ def over(
     part, weight = candidates(estimator, setting._replace(basis=basis))
     least, raw = floors(part.basis, setting.scale / setting.width), estimator.l1_scaling is not None
     low = least if form.bounded else np.full_like(least, -np.inf)
-    alone = confined(independent(part.basis, samples), least)
+    if basis.spaces is None:
+        alone = confined(independent(part.basis, samples), least)
+    else:
+        alone = in_spaces(part.basis, setting.scale / setting.width)
     theta = alone if form.likelihood else np.where(low > -np.inf, 100 * low, 0.0)
     make = partial(form.make, part.basis)
     return part, Task(part.basis, make, theta, weight, low, raw, tol, max_iter, estimator.rule, alone, least)
@@ -87,7 +100,7 @@ def listed(
 ) -> Shortlist | None:
     """A list of the terms that count, where there are very many and it is known how to find them."""
     whole, path, raw = setting.basis, isinstance(estimator.l1, str), estimator.l1_scaling is not None
-    known = form.likelihood and whole.complete and whole.max_order != 1
+    known = form.likelihood and whole.complete and whole.spaces is None and whole.max_order != 1
     if whole.degree == 2:
         known = known and estimator.l1 not in ("cv", "stars") and not (raw and path)
     else:  # along a path every look at all terms would be a pass over the samples

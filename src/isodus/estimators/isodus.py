@@ -14,7 +14,7 @@ from ..arrays import Array
 from ..basis import MonomialBasis
 from ..checks import warn
 from ..energy import local_parameters
-from ..fitting import Setting, minimize, pilot_parameters, prepare, sources
+from ..fitting import minimize, pilot_parameters, sources
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..losses.screening import Screening
 from ..model import PolynomialModel
@@ -22,7 +22,9 @@ from ..nodewise import SampledNodes
 from ..optimum import Task, optimum
 from ..penalties import Terms, Weights
 from ..pilots import floors
+from ..preparation import Setting, prepare
 from ..progress import Show, shown
+from ..references import bounded
 from ..samples import ArraySamples, part_of
 from ..selection import likelihood_nodes
 from ..solvers.newton import Problem
@@ -59,6 +61,15 @@ class ISODUS(PenalizedEstimator):
         Lowest degree of a term.
     basis : MonomialBasis, optional
         The terms, instead of the three parameters above.
+    support : optional
+        Where variables live, if not on the whole line: ``(0, inf)``, ``(a, b)``, a list of values such as
+        ``[0, 1, 2]``, or "positive", "spin" ([-1, 1]) or "circle". One for all columns, a list of one a column, or a
+        mapping from names. The density is then one on these supports; powers that a few values cannot tell apart are
+        left out (`notes_`). R is uniform within bounds, so that `nu` is 0 there; with spins and ``refine=0`` the
+        objective is that of RISE.
+    functions : optional
+        What stands in the place of powers x^l, of `isodus.functions` or of your own; for all columns, a list, or a
+        mapping from names. Such columns are not centred or scaled.
     nu : float, array of shape (n_features,) or "auto", default="auto"
         Strength of the regularizing density R, in scaled variables when `scale` is set. Larger values weigh
         the samples near the centre more: safer, and less efficient. With ``refine=0``, "auto" takes for each
@@ -171,6 +182,9 @@ class ISODUS(PenalizedEstimator):
     path_ : PenaltyPath
         With "auto", "ebic", "cv" or "stars": the λ that were looked at, what each leaves and which was chosen; it has
         `to_frame` and `plot`.
+    shared_ : DataFrame
+        Where the basis ties terms: each parameter that they share, its standard error, both in the units of X, and how
+        many terms have it; `shared_covariance_` is the covariance.
     pilot_ : str
         What the refinement started from; "none" without one, "path" with a penalty.
     nu_ : ndarray of shape (n_features,)
@@ -200,6 +214,8 @@ class ISODUS(PenalizedEstimator):
         max_order: int | None = 2,
         min_degree: int = 1,
         basis: MonomialBasis | None = None,
+        support: Any = None,
+        functions: Any = None,
         nu: float | Sequence[float] | str = "auto",
         delta: float | Sequence[float] = 2.0,
         pilot: str | PolynomialModel = "auto",
@@ -232,6 +248,8 @@ class ISODUS(PenalizedEstimator):
         self.max_order = max_order
         self.min_degree = min_degree
         self.basis = basis
+        self.support = support
+        self.functions = functions
         self.nu = nu
         self.delta = delta
         self.pilot = pilot
@@ -317,6 +335,11 @@ class ISODUS(PenalizedEstimator):
     ) -> ISODUS:
         """The estimate over the terms of `setting`, as a model over those of `whole`."""
         basis = setting.basis
+        if basis.tied is not None:
+            self.nu_ = self._nu(setting, delta)
+            if not steps:
+                return self._learn_tied(setting, samples, self._loss(setting, self.nu_, delta), self.tol, self.max_iter)
+            return self._learn_tied(setting, samples, PseudoLikelihoodLoss(tol=1e-6), 1e-6, self.max_iter)
         if steps == 0 or len(basis) > MOST_JOINT_TERMS:
             if steps:
                 warn(
@@ -346,8 +369,11 @@ class ISODUS(PenalizedEstimator):
     def _nu(self, setting: Setting, delta: np.ndarray) -> np.ndarray:
         """ν of every variable where it does not depend on the data."""
         if isinstance(self.nu, str) and self.nu == "auto":
-            return by_reach(setting.basis.degree, delta, setting.width / setting.scale)
-        return per_variable(self.nu, setting.names, "nu")
+            nu = by_reach(setting.basis.degree, delta, setting.width / setting.scale)
+        else:
+            nu = per_variable(self.nu, setting.names, "nu")
+        spaces = setting.basis.spaces
+        return nu if spaces is None else np.where(bounded(spaces), 0.0, nu)
 
     def _screened(
         self, setting: Setting, samples: ArraySamples, delta: np.ndarray
@@ -365,7 +391,7 @@ class ISODUS(PenalizedEstimator):
         if isinstance(self.nu, str):
             part = part_of(samples, basis.largest)
             unit = setting.width / setting.scale
-            nu = choose_nu(basis, part, delta, self._centre(setting), unit, starts, low)
+            nu = choose_nu(basis, part, delta, self._centre(setting), unit, starts, low) * (nu > 0)
         loss = self._loss(setting, nu, delta)
         options: dict[str, Any] = dict(tol=self.tol, max_iter=self.max_iter, random_state=self.random_state)
         return loss, minimize(samples, basis, loss, starts, low, single=True, **options), nu
@@ -382,7 +408,8 @@ class ISODUS(PenalizedEstimator):
 
     def _loss(self, setting: Setting, nu: np.ndarray, delta: np.ndarray) -> Screening:
         link: Any = self.objective
-        return Screening.of_degree(setting.basis.degree, nu, delta, self._centre(setting), link)
+        basis = setting.basis
+        return Screening.of_degree(basis.degree, nu, delta, self._centre(setting), link, basis.spaces)
 
     def _centre(self, setting: Setting) -> np.ndarray:
         """Of R: a basis that is not closed under translation keeps its origin, and the density alone is centred."""

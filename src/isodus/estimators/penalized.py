@@ -20,7 +20,7 @@ from ..consensus import RULES, agreed
 from ..debiasing import one_step
 from ..description import term_name
 from ..enforcement import enforce
-from ..fitting import Setting, judge_weights, prepare, sources
+from ..fitting import judge_weights, sources
 from ..losses import Loss
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..model import PolynomialModel
@@ -30,6 +30,7 @@ from ..path import Penalized, Start, at
 from ..penalties import SCALINGS, Terms, Weights, multiplier
 from ..penalty_path import PenaltyPath
 from ..prediction import worse_than_gaussian
+from ..preparation import Setting, prepare
 from ..progress import Progress, Show, report
 from ..refinement import Joint
 from ..samples import ArraySamples, generator, part_of

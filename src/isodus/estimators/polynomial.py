@@ -8,11 +8,14 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import consensus as _consensus
+from .. import shared
 from ..arrays import Array, namespace, one_blas_thread, to_host
 from ..basis import MonomialBasis
 from ..blocks import Block
@@ -20,7 +23,7 @@ from ..checks import warn
 from ..dependence import INDEPENDENT, Dependence
 from ..energy import local_parameters
 from ..enforcement import enforce
-from ..fitting import Setting, judge, judge_joint, move_note, notes, on_floor_note, stray_note
+from ..fitting import judge, judge_joint, move_note, notes, on_floor_note, stray_note
 from ..goodness import GoodnessOfFit, goodness_of_fit
 from ..inference import (
     degrees_of_freedom,
@@ -35,6 +38,7 @@ from ..losses import Loss
 from ..model import PolynomialModel
 from ..objective import Evaluation, Objective
 from ..optimum import Optimum
+from ..preparation import Setting
 from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
 from ..significance import Covariance
@@ -60,6 +64,7 @@ class PolynomialEstimator(BaseEstimator):
     _weighted = _split = False
     _error_df: float | None = None
     _rows_a_parameter = 5  # of a variable, below which standard errors are too small
+    _needs_slopes = False  # of what stands in the place of powers
 
     def _learn(
         self,
@@ -158,6 +163,43 @@ class PolynomialEstimator(BaseEstimator):
         self.n_iter_ = np.full(p, problem.n_iter)
         return self
 
+    def _learn_tied(self, setting: Setting, samples: ArraySamples, loss: Loss, tol: float, max_iter: int) -> Self:
+        """Fit parameters that terms share, and keep the model and a table of them."""
+        found = shared.solve(setting, samples, loss, tol, max_iter)
+        basis, problem, p = setting.basis, found.problem, setting.basis.n_variables
+        assert basis.tied is not None
+        labels = shared.labels(basis.tied.labels)
+        self.status_ = [problem.status] * p
+        if problem.status != "converged":
+            warn(
+                f"parameters that terms share ({', '.join(labels[:6])}): {problem.status}. Raise max_iter, take more "
+                "samples, or tie fewer terms",
+                ConvergenceWarning,
+            )
+        self._joint_loss, self._how, self._weighted = None, setting.how, setting.weight is not None
+        self._error_df = setting.how.error_df(samples.n_rows)
+        first = basis.tied.first()
+        said = [
+            f"the data do not support {labels[k]}: it is held at its least value"
+            for k in np.flatnonzero(problem.on_floor)
+        ]
+        self._keep(
+            setting, basis.tied.spread(problem.theta), shared.spread(basis, found.covariance), said, lambda: None
+        )
+        self.pilot_, self.effective_samples_ = found.pilot, np.full(p, getattr(problem.evaluation, "ess", setting.n))
+        self.n_iter_ = np.full(p, problem.n_iter)
+        unit = setting.scale[0] ** -basis.degrees[first].astype(float)
+        self.shared_ = pd.DataFrame(
+            {
+                "theta": problem.theta * unit,
+                "stderr": np.sqrt(np.diagonal(found.covariance)) * unit,
+                "terms": basis.tied.summed(np.ones(len(basis))).astype(int),
+            },
+            index=pd.Index(labels, name="parameter"),
+        )
+        self.shared_covariance_ = found.covariance * unit * unit[:, None]
+        return self
+
     def _keep(
         self,
         setting: Setting,
@@ -167,11 +209,13 @@ class PolynomialEstimator(BaseEstimator):
         nearest: Callable[[], np.ndarray | None],
     ) -> None:
         """Make the model; where it is to be integrable and is not, with the nearest parameters that are, if any."""
-        units = (setting.location, setting.scale, tuple(setting.names))
+        units, said = (setting.location, setting.scale, tuple(setting.names)), [*setting.said, *said]
+        plain = setting.basis.spaces is None
         settings = self._settings() | ({} if self._error_df is None else {"error_df": self._error_df})
         model = PolynomialModel(setting.basis, theta, *units, setting.n, settings, covariance)
         verdict = model.integrability() if len(theta) <= _MOST_TERMS_JUDGED else None
-        if self.integrable == "enforce" and verdict is not None and verdict.status != "integrable":
+        plain = plain and setting.basis.tied is None  # what is shared is not moved term by term
+        if plain and self.integrable == "enforce" and verdict is not None and verdict.status != "integrable":
             with one_blas_thread():
                 near = nearest()
             if near is not None:
@@ -183,7 +227,8 @@ class PolynomialEstimator(BaseEstimator):
                         f"{note}: the data do not support a density of this form. Lower the degree or take fewer terms "
                         '(integrable="warn" keeps what was learned)',
                     )
-        if model.basis.degree > 2 and len(theta) <= MOST_JOINT_TERMS and verdict and verdict.status != "not integrable":
+        may_stray = plain and setting.basis.tied is None and model.basis.degree > 2 and len(theta) <= MOST_JOINT_TERMS
+        if may_stray and verdict and verdict.status != "not integrable":
             with one_blas_thread():
                 note = stray_note(setting, model)
             if note:
@@ -289,7 +334,10 @@ class PolynomialEstimator(BaseEstimator):
 
     def _settings(self) -> dict[str, Any]:
         """How the model was learned, in plain values."""
-        plain, words = (bool, int, float, str, type(None)), ("basis", "pilot", "l1_weights", "include", "exclude")
+        plain, words = (
+            (bool, int, float, str, type(None)),
+            ("basis", "support", "functions", "pilot", "l1_weights", "include", "exclude"),
+        )
         left_out = {
             "device",
             "n_jobs",

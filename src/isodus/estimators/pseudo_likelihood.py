@@ -11,11 +11,12 @@ from .. import consensus as _consensus
 from ..arrays import Array
 from ..basis import MonomialBasis
 from ..energy import local_parameters
-from ..fitting import Setting, minimize, prepare, sources
+from ..fitting import minimize, sources
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
 from ..optimum import Task, optimum
 from ..penalties import Terms, Weights
-from ..pilots import confined, floors, gaussian
+from ..pilots import confined, floors, gaussian, in_spaces
+from ..preparation import Setting, prepare
 from ..progress import Show, shown
 from ..samples import ArraySamples
 from ..selection import likelihood_nodes
@@ -40,8 +41,8 @@ class PseudoLikelihood(PenalizedEstimator):
 
     Parameters
     ----------
-    degree, max_order, min_degree, basis, consensus, integrable, center, scale, max_iter, n_jobs, device, progress,
-    random_state
+    degree, max_order, min_degree, basis, support, functions, consensus, integrable, center, scale, max_iter, n_jobs
+    device, progress, random_state
         As in `ISODUS`; `consensus` matters only where variables are solved one by one.
     dependence, weights
         As in `ISODUS`.
@@ -79,6 +80,8 @@ class PseudoLikelihood(PenalizedEstimator):
         max_order: int | None = 2,
         min_degree: int = 1,
         basis: MonomialBasis | None = None,
+        support: Any = None,
+        functions: Any = None,
         l1: float | str = 0.0,
         l1_scaling: str | None = None,
         l1_weights: Weights | None = None,
@@ -107,6 +110,8 @@ class PseudoLikelihood(PenalizedEstimator):
         self.max_order = max_order
         self.min_degree = min_degree
         self.basis = basis
+        self.support = support
+        self.functions = functions
         self.l1 = l1
         self.l1_scaling = l1_scaling
         self.l1_weights = l1_weights
@@ -155,13 +160,15 @@ class PseudoLikelihood(PenalizedEstimator):
             PseudoLikelihoodLoss(tol=1e-7, adaptive=True) if adaptive else PseudoLikelihoodLoss()
         )  # 1e-7: the paper's
         unit = setting.scale / setting.width
+        if basis.tied is not None:
+            return self._learn_tied(setting, samples, loss, self.tol, self.max_iter)
         if len(basis) <= MOST_JOINT_TERMS:
             task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state)
             return self._learn_jointly(setting, samples, optimum(basis, unit, samples, "auto", task), whole)
         nodes = range(basis.n_variables)
-        start, _ = gaussian(basis, samples)
         least = floors(basis, unit)
-        starts = local_parameters(basis, confined(start, least), nodes)
+        start = confined(gaussian(basis, samples)[0], least) if basis.spaces is None else in_spaces(basis, unit)
+        starts = local_parameters(basis, start, nodes)
         low = [*local_parameters(basis, least, nodes)]
         options: dict[str, Any] = dict(tol=self.tol, max_iter=self.max_iter, random_state=self.random_state)
         problems = minimize(samples, basis, loss, starts, low, single=False, **options)

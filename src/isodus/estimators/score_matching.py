@@ -12,7 +12,7 @@ from .. import consensus as _consensus
 from ..arrays import Array
 from ..basis import MonomialBasis
 from ..checks import warn
-from ..fitting import Setting, prepare, sources
+from ..fitting import sources
 from ..losses.score_matching import ScoreMatchingLoss
 from ..nodewise import SampledNodes
 from ..objective import Objective
@@ -20,6 +20,7 @@ from ..optimum import Optimum
 from ..penalties import Terms, Weights
 from ..pilots import quadratic_minimum
 from ..prediction import worse_than_gaussian
+from ..preparation import Setting, prepare
 from ..progress import Show, shown
 from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
@@ -46,6 +47,9 @@ class ScoreMatching(PenalizedEstimator):
     ----------
     degree, max_order, min_degree, basis, consensus, dependence, weights, center, scale, n_jobs, device, progress
         As in `ISODUS`; `consensus` matters only where the system is solved node by node.
+    support, functions
+        As in `ISODUS`, but not for values that lie apart, where there are no derivatives. Where a variable has an end,
+        what is minimised has a weight that is zero there (generalised score matching). Functions need derivatives.
     l1, l1_scaling, l1_weights, l1_path, penalize_self, include, exclude, rule, folds, debias
         As in `ISODUS`. With a penalty each variable is solved by itself.
     integrable : {"warn", "enforce"}, default="warn"
@@ -67,6 +71,7 @@ class ScoreMatching(PenalizedEstimator):
 
     _node_loss = ScoreMatchingLoss()
     _rows_a_parameter = 100  # few rows far out have much of the say
+    _needs_slopes = True
 
     def __init__(
         self,
@@ -75,6 +80,8 @@ class ScoreMatching(PenalizedEstimator):
         max_order: int | None = 2,
         min_degree: int = 1,
         basis: MonomialBasis | None = None,
+        support: Any = None,
+        functions: Any = None,
         l1: float | str = 0.0,
         l1_scaling: str | None = None,
         l1_weights: Weights | None = None,
@@ -99,6 +106,8 @@ class ScoreMatching(PenalizedEstimator):
         self.max_order = max_order
         self.min_degree = min_degree
         self.basis = basis
+        self.support = support
+        self.functions = functions
         self.l1 = l1
         self.l1_scaling = l1_scaling
         self.l1_weights = l1_weights
@@ -131,7 +140,7 @@ class ScoreMatching(PenalizedEstimator):
                 form = Form(lambda basis, some: SampledNodes(basis, ScoreMatchingLoss(), some), False, False)
                 return self._learn_sparse(setting, samples, form, self._unpenalised, _TOL, _MAX_ITER)
             self._unpenalised(samples, setting, setting)
-            worse = worse_than_gaussian(self.model_, samples)
+            worse = worse_than_gaussian(self.model_, samples) if setting.basis.spaces is None else 0.0
         if _WORSE < worse < np.inf:
             warn(
                 f"the model predicts a variable from the others worse than a Gaussian does, by {worse:.2g} in log P a "
@@ -142,6 +151,8 @@ class ScoreMatching(PenalizedEstimator):
     def _unpenalised(self, samples: ArraySamples, setting: Setting, whole: Setting) -> ScoreMatching:
         """The estimate over the terms of `setting`, as a model over those of `whole`."""
         basis, loss = setting.basis, ScoreMatchingLoss()
+        if basis.tied is not None:
+            return self._learn_tied(setting, samples, loss, _TOL, _MAX_ITER)
         nodes = range(basis.n_variables)
         zeros = [np.zeros(len(basis.local(i).terms)) for i in nodes]
         evaluations = Objective(basis, loss, samples).evaluate(nodes, zeros)

@@ -50,8 +50,8 @@ class GoodnessOfFit:
     ----------
     residuals : DataFrame
         As `residual_test` gives it, a row a variable.
-    stein : SteinTest
-        As `stein_test` gives it.
+    stein : SteinTest or None
+        As `stein_test` gives it; None where variables do not all live on the line, with powers.
     moments : DataFrame or None
         As `moment_table` gives it; None where the model cannot be sampled.
     beyond : list of str
@@ -65,7 +65,7 @@ class GoodnessOfFit:
     """
 
     residuals: pd.DataFrame
-    stein: SteinTest
+    stein: SteinTest | None
     moments: pd.DataFrame | None
     beyond: list[str]
     note: str
@@ -81,17 +81,19 @@ class GoodnessOfFit:
     @property
     def verdict(self) -> str:
         """One line in words."""
-        p, names, reasons = self.stein.p_value, self.misfits, []
+        names, reasons = self.misfits, []
+        p = 1.0 if self.stein is None else self.stein.p_value
         if names:
             reasons.append(f"residuals of {_listed(names)}")
-        elif p < self.level / 2:
+        elif self.stein is not None and p < self.level / 2:
             worst = self.stein.by_variable.sort_values(ascending=False, kind="stable").index
             reasons.append(f"the score, most at {_listed(list(worst[: 1 + len(worst) // 4]))}")
         if self.beyond:
             reasons.append(f"the mass of the model is beyond all samples in {_listed(self.beyond)}")
         found = f"misfit: {'; '.join(reasons)}" if reasons else "no misfit found"
         where = " where the samples are" if self.note and not reasons else ""
-        return f"{found}{where} (Stein p = {p:.2g}, least residual q = {self.residuals['q_value'].min():.2g})"
+        stein = "" if self.stein is None else f"Stein p = {p:.2g}, "
+        return f"{found}{where} ({stein}least residual q = {self.residuals['q_value'].min():.2g})"
 
     @property
     def _worst_first(self) -> pd.DataFrame:
@@ -102,7 +104,8 @@ class GoodnessOfFit:
         worst = self._worst_first
         shown = worst.head(_SHOWN).to_string(float_format=lambda value: f"{value:.3g}")
         more = f", the worst {_SHOWN} of {len(worst)} variables" if len(worst) > _SHOWN else ""
-        lines = [f"GoodnessOfFit: {self.verdict}", repr(self.stein), f"Residuals{more}:", shown]
+        stein = [] if self.stein is None else [repr(self.stein)]
+        lines = [f"GoodnessOfFit: {self.verdict}", *stein, f"Residuals{more}:", shown]
         if self.moments is not None:
             z = self.moments["z"]
             far = z.abs().sort_values(ascending=False, kind="stable").index[:3]
@@ -180,8 +183,9 @@ def goodness_of_fit(
     U = residuals(model, X)
     table = uniformity(model, Y, U, psi, lags, _DRAWS, rng)
     options: dict[str, Any] = dict(n_bootstrap=n_bootstrap, max_samples=max_samples, rng=rng, progress=progress)
-    stein = stein_test(model, X, influence=psi, dependence=dependence, **options)
-    astray = _astray(model, Y)
+    on_line = model.basis.spaces is None
+    stein = stein_test(model, X, influence=psi, dependence=dependence, **options) if on_line else None
+    astray = _astray(model, Y) if on_line else []
     if astray:
         note = "no moments: the energy is far lower away from the samples, where draws of the model would be"
         return GoodnessOfFit(table, stein, None, astray, note, U, level)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..checks import count
-from ..energy import cofactor_matrix
+from ..energy import cofactor_matrix, features
 from ..model import PolynomialModel
 from ..progress import Show
 from .rows import by_power, checked, neighbours
@@ -96,7 +96,8 @@ def _monomials(model: PolynomialModel, Y: np.ndarray) -> np.ndarray:
     """Every monomial at every row, (M, n); Y: (n, p)."""
     basis, rows = model.basis, np.ascontiguousarray(Y.T)
     H, t = cofactor_matrix(basis, rows), np.empty((len(basis), len(Y)))
-    for i, y in enumerate(rows):
+    phi = features(basis, rows, basis.degree)
+    for i in range(len(rows)):
         for l, terms, cofactors in by_power(basis, i):
-            t[terms] = y**l * H[cofactors]
+            t[terms] = phi[l - 1, i] * H[cofactors]
     return t

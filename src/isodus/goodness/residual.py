@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import univariate
 from ..checks import count, generator
-from ..energy import cofactor_matrix, powers
+from ..energy import cofactor_matrix
 from ..model import PolynomialModel
 from ..significance import table_of_tests, uniform_table
+from ..spaces import PLAIN, Space
 from .rows import by_power, checked, evenly, neighbours
 
 __all__ = ["residual_test", "residuals", "uniformity"]
@@ -48,18 +48,34 @@ def residuals(model: PolynomialModel, X: Any) -> np.ndarray:
     >>> residuals(model, [[0.0, 1.96]]).round(3)
     array([[0.5  , 0.975]])
     """
-    Y = model._standardised(X, "X")
+    Y, rng = model._standardised(X, "X"), np.random.default_rng(0)
     U = np.empty_like(Y)
     for start in range(0, len(Y), _BLOCK):
         part = np.ascontiguousarray(Y[start : start + _BLOCK].T)
         H = cofactor_matrix(model.basis, part)
         for i, y in enumerate(part):
             try:
-                U[start : start + _BLOCK, i] = univariate.cdf(_conditional(model, i, H), y)
+                U[start : start + _BLOCK, i] = _distribution(space_of(model, i), _conditional(model, i, H), y, rng)
             except ValueError:
                 model.conditional(i, X)  # its error tells the variable, and the rows of all blocks
                 raise
     return U
+
+
+def space_of(model: PolynomialModel, i: int) -> Space:
+    """Where a variable of a model lives."""
+    return PLAIN if model.basis.spaces is None else model.basis.spaces[i]
+
+
+def _distribution(space: Space, a: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """P(y' ≤ y); among a few values, a random number up to there from the value below (Dunn and Smyth, 1996)."""
+    up_to = space.cdf(a, y)
+    if space.support.values is None:
+        return up_to
+    values = np.array(space.support.values)
+    step = np.diff(values).min() / 2
+    below = space.cdf(a, y - step)
+    return below + rng.random(len(y)) * (up_to - below)
 
 
 def _conditional(model: PolynomialModel, i: int, H: np.ndarray) -> np.ndarray:
@@ -156,8 +172,9 @@ def drift(model: PolynomialModel, i: int, Y: np.ndarray) -> np.ndarray:
     basis, n = model.basis, len(Y)
     H = cofactor_matrix(basis, np.ascontiguousarray(Y.T))
     u, middle = _edges(_CELLS), _edges(2 * _CELLS)[1::2]
-    q = univariate.quantile(np.tile(_conditional(model, i, H), _CELLS), np.repeat(middle, n)).reshape(_CELLS, n)
-    below = np.cumsum(powers(q, basis.degree) * np.diff(u)[:, None], axis=1)
+    space = space_of(model, i)
+    q = space.quantile(np.tile(_conditional(model, i, H), _CELLS), np.repeat(middle, n)).reshape(_CELLS, n)
+    below = np.cumsum(space.features(q, basis.degree) * np.diff(u)[:, None], axis=1)
     B = below[:, :-1] - u[1:-1, None] * below[:, -1:]
     return np.concatenate([H[cofactors] @ B[l - 1].T for l, _, cofactors in by_power(basis, i)]) / n
 

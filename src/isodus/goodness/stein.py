@@ -128,6 +128,8 @@ def stein_test(
     >>> stein_test(paper_pair(1), X).p_value > 0.05, stein_test(paper_pair(2), X).p_value < 0.05
     (True, True)
     """
+    if model.basis.spaces is not None:
+        raise ValueError("the Stein test is for variables on the whole line, with powers; look at residuals")
     Y, psi, lags = checked(model, X, influence, dependence)
     n, B, most, rng = len(Y), count(n_bootstrap, "n_bootstrap"), count(max_samples, "max_samples"), generator(rng)
     if most < FEWEST:

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..arrays import Array
+from ..spaces import Spaces
 
 __all__ = ["Loss", "Pointwise"]
 
@@ -37,10 +38,11 @@ class Loss(Protocol):
         size, so that value and gradient are those of the logarithm, and the Hessian is divided by the average.
         """
 
-    def at(self, nodes: np.ndarray, like: Array, hessian: bool) -> Callable[..., Pointwise]:
+    def at(self, nodes: np.ndarray, like: Array, hessian: bool, spaces: Spaces | None) -> Callable[..., Pointwise]:
         """The loss of `nodes` as a function of a, (s, q, n), and x, (q, n); of a pilot's a⁰ too, if it has one.
 
-        Without `hessian` the factors need only give the slope.
+        Without `hessian` the factors need only give the slope. spaces: what all variables are; None for the line, with
+        powers.
         """
 
     @property

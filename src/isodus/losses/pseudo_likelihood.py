@@ -10,8 +10,8 @@ from math import comb
 import numpy as np
 
 from .. import univariate
-from ..arrays import Array, contract, namespace
-from ..energy import powers
+from ..arrays import Array, contract, namespace, on_device, set_rows
+from ..spaces import Space, Spaces, batches, powers
 from ..univariate.adaptive import integrate_each
 from . import Pointwise
 
@@ -35,10 +35,56 @@ class PseudoLikelihoodLoss:
     pilot: None = None
     known: int = 0
 
-    def at(self, nodes: np.ndarray, like: Array, hessian: bool) -> Callable[[Array, Array], Pointwise]:
-        """The pointwise loss; it is the same for all nodes."""
+    def at(
+        self, nodes: np.ndarray, like: Array, hessian: bool, spaces: Spaces | None
+    ) -> Callable[[Array, Array], Pointwise]:
+        """The pointwise loss; it is the same for all nodes that live alike."""
         integrate = partial(integrate_each if self.adaptive else univariate.integrate, tol=self.tol)
-        return partial(_with_curvature if hessian else _slope_only, integrate)
+        pointwise = _with_curvature if hessian else _slope_only
+        if spaces is None:
+            return partial(pointwise, integrate)
+        ways: list[tuple[np.ndarray, Callable[[Array, Array], Pointwise]]] = []
+        for space, at in batches(spaces, nodes):
+            if space.tabled:
+                ways.append((at, partial(_tabled, space, self.tol, hessian)))
+            else:
+                ways.append((at, partial(pointwise, partial(integrate, support=space.support))))
+        return ways[0][1] if len(ways) == 1 else partial(_by_batch, ways)
+
+
+def _by_batch(ways: list[tuple[np.ndarray, Callable[[Array, Array], Pointwise]]], a: Array, x: Array) -> Pointwise:
+    """What different nodes say, in their places; those that have fewer factors have zeros there."""
+    xp, (s, q, n) = namespace(x), a.shape
+    shift, value, factors = xp.zeros(q, dtype=x.dtype, device=x.device), xp.zeros_like(x), []
+    for at, way in ways:
+        index = on_device(at, x)
+        found = way(xp.take(a, index, axis=1), xp.take(x, index, axis=0))
+        set_rows(value, at, found.value)
+        for r, (z, f) in enumerate(found.factors):
+            if r == len(factors):
+                factors.append((xp.zeros_like(x), xp.zeros((s, q, n), dtype=x.dtype, device=x.device)))
+            set_rows(factors[r][0], at, z)
+            set_rows(factors[r][1], at, f, axis=1)
+    return Pointwise(shift, value, factors)
+
+
+def _tabled(space: Space, tol: float, hessian: bool, a: Array, x: Array) -> Pointwise:
+    """Where expectations are sums over nodes: Cov(φ_l, φ_k) = L Lᵀ gives the factors, L⁻¹(φ − Eφ) the slope."""
+    xp, (s, q, n) = namespace(x), a.shape
+    found = space.expectations(xp.reshape(a, (s, q * n)), second=hessian, tol=tol)
+    phi = space.features(x, s)
+    value = contract(a, phi) + xp.reshape(found.log_z, (q, n))
+    mean = xp.reshape(found.mean, (s, q, n))
+    shift, slope = xp.zeros(q, dtype=x.dtype, device=x.device), phi - mean
+    if found.second is None:
+        return Pointwise(shift, value, [(xp.ones_like(x), slope)])
+    both = xp.reshape(found.second, (s, s, q, n))
+    cov = [[both[j, k, ...] - mean[j, ...] * mean[k, ...] for k in range(j + 1)] for j in range(s)]
+    L, z = _cholesky(cov, [both[j, j, ...] for j in range(s)], [slope[j, ...] for j in range(s)])
+    zero = xp.zeros_like(x)
+    return Pointwise(
+        shift, value, [(z[r], xp.stack([L[l][r] if l >= r else zero for l in range(s)])) for r in range(s)]
+    )
 
 
 def _slope_only(integrate: Callable[..., univariate.Integrals], a: Array, x: Array) -> Pointwise:
@@ -66,7 +112,8 @@ def _with_curvature(integrate: Callable[..., univariate.Integrals], a: Array, x:
     central = [xp.ones_like(x), *(xp.reshape(found.central[k, :], shape) for k in range(2 * s))]
     value = contract(a, powers(x, s)) + xp.reshape(found.log_z, shape)
     t = powers(x - mode, s)
-    L, z = _cholesky(central, [t[j, ...] - central[j + 1] for j in range(s)], s)
+    cov = [[central[j + k + 2] - central[j + 1] * central[k + 1] for k in range(j + 1)] for j in range(s)]
+    L, z = _cholesky(cov, central[2::2], [t[j, ...] - central[j + 1] for j in range(s)])
     mode_powers = [xp.ones_like(x), *(powers(mode, s)[k, ...] for k in range(s - 1))]
     factors = []
     for r in range(s):
@@ -78,19 +125,24 @@ def _with_curvature(integrate: Callable[..., univariate.Integrals], a: Array, x:
     return Pointwise(xp.zeros(q, dtype=x.dtype, device=x.device), value, factors)
 
 
-def _cholesky(central: list[Array], slope: list[Array], s: int) -> tuple[list[list[Array]], list[Array]]:
-    """L with L Lᵀ = Cov(t^j, t^k), j, k = 1 … s, at every sample, and z = L⁻¹ slope."""
-    xp = namespace(slope[0])
+def _cholesky(
+    cov: list[list[Array]], squares: list[Array], slope: list[Array]
+) -> tuple[list[list[Array]], list[Array]]:
+    """L with L Lᵀ = cov, of which the lower triangle is given, at every sample, and z = L⁻¹ slope.
+
+    squares: the mean squares of what it is the covariance of, by which rounding is judged.
+    """
+    xp, s = namespace(slope[0]), len(slope)
     L: list[list[Array]] = [[] for _ in range(s)]
     z: list[Array] = []
     for j in range(s):
         for k in range(j + 1):
-            value = central[j + k + 2] - central[j + 1] * central[k + 1]
+            value = cov[j][k]
             for r in range(k):
                 value = value - L[j][r] * L[k][r]
             if k == j:
                 # rounding may take what is left of a nearly dependent power below zero
-                L[j].append(xp.sqrt(xp.maximum(value, 1e-14 * central[2 * j + 2])))
+                L[j].append(xp.sqrt(xp.maximum(value, 1e-14 * squares[j])))
             else:
                 L[j].append(xp.where(L[k][k] > 0, value / xp.where(L[k][k] > 0, L[k][k], 1.0), 0.0))
         rest = slope[j]

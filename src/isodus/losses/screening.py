@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import univariate
-from ..arrays import Array, contract, namespace, on_device
-from ..energy import powers
-from ..references import absolute_power, power_moments, shared_integer
+from ..arrays import Array, contract, empty, namespace, on_device
+from ..references import absolute_power, bounded, fall, moments, power_moments, shared_integer, tilted_moments
+from ..spaces import Space, Spaces, powers
 from . import Pointwise
 
 __all__ = ["Screening", "Tilted"]
@@ -27,6 +27,9 @@ class Screening:
     node, tilts it: R(x | rest) ∝ exp(−Σ_l a⁰_l x^l − ν|x − centre|^{s+δ}), with m_l its moments at every sample.
     The objective's slope has mean zero at the true parameters for any pilot. `link` says what is minimised, the
     average ("plain") or its logarithm ("log"); both have the same minimiser.
+
+    On a half line R is the same from its end on, on an interval or a circle it is uniform, and so it is among a few
+    values: ν = 0. The screening objective of discrete variables (RISE, and logRISE) is this.
     """
 
     nu: np.ndarray
@@ -45,13 +48,22 @@ class Screening:
         delta: np.ndarray,
         centre: np.ndarray,
         link: Literal["log", "plain"],
+        spaces: Spaces | None = None,
     ) -> Screening:
         """The loss for energies of degree s; nu, delta and centre have shape (p,)."""
         exponent = s + delta
-        return cls(nu, exponent, centre, power_moments(nu, exponent, centre, s), link)
+        if spaces is None:
+            return cls(nu, exponent, centre, power_moments(nu, exponent, centre, s), link)
+        low = np.array([space.support.low for space in spaces])
+        nu, centre = np.where(bounded(spaces), 0.0, nu), np.where(np.isfinite(low), low, centre)
+        each = zip(spaces, nu, exponent, centre, strict=True)
+        return cls(nu, exponent, centre, np.stack([moments(*one, s) for one in each], axis=1), link)
 
-    def at(self, nodes: np.ndarray, like: Array, hessian: bool) -> Callable[..., Pointwise]:
+    def at(self, nodes: np.ndarray, like: Array, hessian: bool, spaces: Spaces | None) -> Callable[..., Pointwise]:
         """The pointwise loss of some nodes, its constants on the device of `like`."""
+        if spaces is not None:
+            tails = [(spaces[i], float(self.nu[i]), float(self.exponent[i]), float(self.centre[i])) for i in nodes]
+            return partial(_in_spaces, tails, on_device(self.moments[:, nodes, None], like))
         if self.pilot is not None:
             return partial(_tilted, self.nu[nodes], self.exponent[nodes], self.centre[nodes])
         e = shared_integer(self.exponent)
@@ -82,6 +94,28 @@ def _pointwise(m: Array, minus_nu: Array, exponent: int | Array, centre: Array |
     else:
         u -= m
     log_w += contract(a, u)
+    return _weighted(log_w, u)
+
+
+def _in_spaces(
+    tails: list[tuple[Space, float, float, float]], m: Array, a: Array, x: Array, pilot: Array | None = None
+) -> Pointwise:
+    """As `_pointwise`, or with a pilot as `_tilted`, of nodes with any functions on any support."""
+    xp, s = namespace(x), a.shape[0]
+    u, log_w = empty((s, *x.shape), x), xp.zeros_like(x)
+    shifted = a if pilot is None else a + 0.0
+    for j, (space, nu, exponent, centre) in enumerate(tails):
+        u[:, j, :] = space.features(x[j, :], s)
+        if pilot is None:
+            u[:, j, :] -= m[:, j, :]
+        else:
+            own = pilot[:, j, :]
+            if not space.support.bounded and space.functions is None:
+                own = xp.concat([own[: s - 1, :], xp.maximum(own[s - 1 :, :], 0.0 * own[s - 1 :, :])])
+            u[:, j, :] -= tilted_moments(space, own, nu, exponent, centre)
+            shifted[:, j, :] -= own
+        log_w[j, :] -= fall(space, x[j, :], nu, exponent, centre)
+    log_w += contract(shifted, u)
     return _weighted(log_w, u)
 
 
@@ -116,7 +150,9 @@ class Tilted:
     link: str = "log"
     pilot: None = None
 
-    def at(self, nodes: np.ndarray, like: Array, hessian: bool) -> Callable[[Array, Array], Pointwise]:
+    def at(
+        self, nodes: np.ndarray, like: Array, hessian: bool, spaces: Spaces | None
+    ) -> Callable[[Array, Array], Pointwise]:
         """The pointwise loss, a function of a, (s, q, n), and what is known, (s + 1, q, n); the same for all nodes."""
         return _of_known
 

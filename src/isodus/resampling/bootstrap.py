@@ -255,7 +255,7 @@ def _side_by_side(reference: PolynomialModel, found: list[_Draw], how: str) -> A
     every = [(basis.factors, reference.estimate, c, d), *found]
     if not all(np.array_equal(factors, basis.factors) for factors, *_ in found):
         terms = {tuple(v for v in row if v >= 0) for factors, *_ in every for row in factors.tolist()}
-        basis = MonomialBasis(basis.n_variables, terms=terms)
+        basis = MonomialBasis(basis.n_variables, terms=terms).within(basis.spaces)
         if any(np.any(location != c) for _, _, location, _ in found):  # as all are, where a location is zero by chance
             basis = basis.spanned(np.arange(len(basis)))
     own, estimates = np.zeros((len(every), len(basis))), []

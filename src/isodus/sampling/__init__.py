@@ -27,11 +27,11 @@ from .. import univariate
 from ..arrays import one_blas_thread
 from ..basis import MonomialBasis
 from ..progress import Progress
-from . import annealing, chains, gaussian, grid, tree
+from . import annealing, chains, gaussian, grid, spaced, tree
 from .chains import METHODS
 from .draws import Draws, SamplingInfo, require_arviz, to_arviz
 from .grid import Grid
-from .sweep import NotExactError, redraw
+from .sweep import NotExactError, check_all_held, redraw
 
 __all__ = [
     "METHODS",
@@ -82,23 +82,27 @@ def restrict(basis: MonomialBasis, theta: np.ndarray, variables: np.ndarray) -> 
     place = {int(v): k for k, v in enumerate(variables)}
     here = np.flatnonzero((theta != 0) & np.isin(basis.factors[:, 0], variables))
     terms = [tuple(place[v] for v in row if v >= 0) for row in basis.factors[here].tolist()]
+    if not terms:  # a variable within bounds may have none: it is uniform
+        terms, here = [(0,)], np.empty(0, int)
     part = MonomialBasis(len(variables), terms=terms)
-    values = dict(zip(terms, theta[here], strict=True))
-    return part, np.array([values[term] for term in part.terms])
+    if basis.spaces is not None:
+        part = part.within(tuple(basis.spaces[v] for v in variables))
+    values = dict(zip(terms, theta[here], strict=False))
+    return part, np.array([values.get(term, 0.0) for term in part.terms])
 
 
 def prepare(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> list[Group]:
     """Groups of interacting variables, each with what exact sampling and normalisation need or why there is none."""
-    unused = sorted(set(range(basis.n_variables)) - set(basis.factors[theta != 0].ravel().tolist()))
-    if unused:
-        raise ValueError(f"no term contains {names[unused[0]]}: its density is flat and does not exist")
+    check_all_held(basis, theta, names)
     groups = []
     with one_blas_thread():
         for variables in components(basis, theta):
             group = Group(variables, *restrict(basis, theta, variables))
-            if group.basis.degree > 2:
+            plain = group.basis.spaces is None
+            if group.basis.degree > 2 or not plain:
                 try:
-                    found = grid.find(group.basis, group.theta, [names[v] for v in variables])
+                    find = grid.find if plain else spaced.find
+                    found = find(group.basis, group.theta, [names[v] for v in variables])
                     group = group._replace(grid=found)
                 except NotExactError as error:
                     group = group._replace(why=str(error))
@@ -107,7 +111,10 @@ def prepare(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> li
 
 
 def log_partition(groups: Sequence[Group]) -> float:
-    """log ∫ exp(−E(x)) dx; the error is about 1e-7 times the root of the number of variables."""
+    """log ∫ exp(−E(x)) dx, a sum over variables that have a few values.
+
+    The error is about 1e-7 times the root of the number of variables.
+    """
     _check_exact(groups)
     return sum(gaussian.log_z(g.basis, g.theta) if g.grid is None else g.grid.log_z for g in groups)
 
@@ -255,7 +262,7 @@ def _shared(shape: tuple[int, int], n_jobs: int) -> Iterator[np.ndarray]:
 
 def _jobs(found: Grid, n: int, rng: np.random.Generator) -> list[tuple[slice, np.random.SeedSequence]]:
     """Rows, each with a seed of their own, so that samples do not depend on the number of processes."""
-    tables = sum(prod(len(found.nodes[v]) for v in step.axes) for step in found.steps)
+    tables = sum(prod(tree.size(found.nodes[v]) for v in step.axes) for step in found.steps)
     rows = max(_ROWS, 2 * tables // len(found.nodes))  # the tables are made anew by every job
     starts = range(0, n, rows)
     seeds = np.random.SeedSequence(rng.integers(2**32, size=4).tolist()).spawn(len(starts))
@@ -272,7 +279,14 @@ def _part(
 ) -> slice:
     """Samples of one group, into some rows, which come back: on the nodes, then from their exact conditionals."""
     rng, nodes, n = np.random.default_rng(seed), found.nodes, rows.stop - rows.start
-    longest = max(map(len, nodes))
+    longest = max(map(tree.size, nodes))
+    if isinstance(nodes[0], tree.Weighted):
+        with one_blas_thread():
+            at = tree.draw(found.steps, nodes, found.messages, n, rng)
+            Y = np.stack([g.x[k] for g, k in zip(nodes, at, strict=True)])  # type: ignore[union-attr]
+            spaced.redraw(found, Y, rng)
+        _put(out, rows, to, units, Y)
+        return rows
     if len(nodes) == 1 and longest > _LONG:
         a = np.repeat(found.conditionals.coefficients(0, np.zeros((1, 1))), n, axis=1)
         _put(out, rows, to, units, univariate.draw(a, rng)[None, :])

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ..basis import MonomialBasis
-from ..energy import energy
-from .sweep import Conditionals, chains, sweep
+from ..energy import energy, features
+from .sweep import Conditionals, alone, chains, sweep
 
 __all__ = ["log_partition"]
 
@@ -30,18 +30,28 @@ def log_partition(
 ) -> tuple[float, float]:
     """log ∫ exp(−E(x)) dx and its standard error, for an energy of degree above 2."""
     conditionals = Conditionals(basis, theta)
-    groups = conditionals.colours()
-    there = chains(basis, theta, conditionals, names, rng, _CHAINS, _SWEEPS)
-    mean, variance = there.mean(axis=1), _WIDER * there.var(axis=1)
-    first = np.zeros((len(mean), basis.degree))  # E₀ = Σ_i x_i²/2v_i − μ_i x_i/v_i
-    first[:, 0], first[:, 1] = -mean / variance, 0.5 / variance
+    groups, s = conditionals.colours(), basis.degree
+    if basis.spaces is None:
+        there = chains(basis, theta, conditionals, names, rng, _CHAINS, _SWEEPS)
+        mean, variance = there.mean(axis=1), _WIDER * there.var(axis=1)
+        first = np.zeros((len(mean), s))  # E₀ = Σ_i x_i²/2v_i − μ_i x_i/v_i
+        first[:, 0], first[:, 1] = -mean / variance, 0.5 / variance
+    else:
+        first = np.stack([space.start(s) for space in basis.spaces])
+    each = zip(conditionals.spaces, first, strict=True)
+    log_z0 = sum(float(space.expectations(a[:, None], means=False).log_z[0]) for space, a in each)
+
+    def begin(n: int) -> np.ndarray:
+        if basis.spaces is not None:
+            return alone(basis.spaces, s, n, rng)
+        return mean[:, None] + np.sqrt(variance)[:, None] * rng.standard_normal((len(mean), n))
 
     def anneal(n: int, delta: Callable[[int, float, np.ndarray], float]) -> np.ndarray:
         """log w of n chains; delta: the next step of β, of its number, β and E₀ − E there."""
-        X = mean[:, None] + np.sqrt(variance)[:, None] * rng.standard_normal((len(mean), n))
+        X = begin(n)
         log_w, beta = np.zeros(n), 0.0
         for k in count():
-            lower = np.sum((first[:, :1] + first[:, 1:2] * X) * X, axis=0) - energy(basis, theta, X)
+            lower = np.einsum("il,lin->n", first, features(basis, X, s)) - energy(basis, theta, X)
             step = delta(k, beta, lower)
             log_w += step * lower
             beta += step
@@ -59,7 +69,7 @@ def log_partition(
 
     anneal(_FIRST, short)  # steps chosen on the chains that are weighed would bias the weights
     log_w = anneal(_CHAINS, lambda k, beta, lower: steps[k])
-    log_z = float(logsumexp(log_w) - np.log(_CHAINS) + np.sum(np.log(2 * np.pi * variance) + mean**2 / variance) / 2)
+    log_z = float(logsumexp(log_w) - np.log(_CHAINS)) + log_z0
     w = np.exp(log_w - log_w.max())
     effective = w.sum() ** 2 / np.sum(w * w)
     if effective < _FEW * _CHAINS:

@@ -100,6 +100,33 @@ class _Plain:
 Sampler = _Plain | Ladder
 
 
+class _Redrawn:
+    """Gibbs sweeps by quantiles, of variables on any support."""
+
+    acceptance: float | None = None
+
+    def __init__(self, basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> None:
+        self.conditionals, self.names = sweep.Conditionals(basis, theta), names
+        self.groups = self.conditionals.colours()
+
+    def tune(self, X: np.ndarray) -> None:
+        """There is nothing to tune."""
+
+    def step(self, X: np.ndarray, rng: np.random.Generator, learn: bool = False) -> None:
+        """One sweep."""
+        sweep.sweep(self.conditionals, self.groups, self.names, X, rng, 1.0)
+
+
+def _begin_in_spaces(
+    basis: MonomialBasis, theta: np.ndarray, names: Sequence[str], rng: np.random.Generator, start: np.ndarray | None
+) -> np.ndarray:
+    """States, (p, chains), from samples, or from every variable by itself, after a first warm-up."""
+    if start is None:
+        start = sweep.chains(basis, theta, sweep.Conditionals(basis, theta), names, rng, _STARTS, _SWEEPS)
+    some = rng.permutation(start.shape[1]) if start.shape[1] > _STARTS else np.arange(_STARTS) % start.shape[1]
+    return np.repeat(start[:, some[:_STARTS]], _EACH, axis=1)
+
+
 def run(
     basis: MonomialBasis,
     theta: np.ndarray,
@@ -121,6 +148,11 @@ def run(
     with one_blas_thread():
         progress("finding where the density is", 0, None)
         groups = sweep.colours(basis, theta)
+        if basis.spaces is not None:
+            if method in ("hmc", "tempering"):
+                raise ValueError(f'method="{method}" is for variables that live on the whole line; use "gibbs"')
+            kernel, X = _Redrawn(basis, theta, names), _begin_in_spaces(basis, theta, names, rng, start)
+            return _collect(_Plain(kernel, X), n, rng, basis, theta, _THIN["gibbs"], n_jobs, progress, started)
         X = _begin(basis, theta, names, groups, rng, start)
         progress("choosing how to step", 0, None)
         make, kernel = _pilot(basis, theta, names, groups, X, rng, method if method in ("gibbs", "hmc") else prefer)
@@ -241,7 +273,7 @@ def _collect(
         found = Run(
             x,
             _called(sampler),
-            "gibbs" if isinstance(parts[0].kernels[-1], Gibbs) else "hmc",
+            "hmc" if isinstance(parts[0].kernels[-1], Hamiltonian) else "gibbs",
             warm_up,
             thin,
             convergence.r_hat(_merged(watched)),

@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import univariate
 from ..arrays import one_blas_thread
 from ..basis import MonomialBasis
 from ..progress import Progress
+from ..spaces import PLAIN, Space, batches
 from . import convergence
-from .sweep import Conditionals, NotExactError
+from .sweep import Conditionals, NotExactError, check_all_held
 
 __all__ = ["Filled", "fill", "warn"]
 
@@ -71,18 +71,17 @@ def fill(
     found = Filled(np.repeat(np.asarray(Y, np.float64)[None], n_draws, axis=0), np.ones(Y.shape), 1, 0, True)
     if not missing.any():
         return found
-    unused = sorted(set(range(len(Y))) - set(basis.factors[theta != 0].ravel().tolist()))
-    if unused:
-        raise ValueError(f"no term contains {names[unused[0]]}: its density is flat and does not exist")
+    check_all_held(basis, theta, names)
     with one_blas_thread():
-        rows = _Rows(basis, theta, names, np.where(missing, 0.0, Y))
+        somewhere = 0.0 if basis.spaces is None else np.array([[space.inside] for space in basis.spaces])
+        rows = _Rows(basis, theta, names, np.where(missing, somewhere, Y))
         tied = rows.tied(missing)
         _independent(rows, missing & ~tied, found.values, rng, progress)
         return _chains(rows, tied, found, rng, progress) if tied.any() else found
 
 
 class _Rows:
-    """The data, (p, n), zero where cells are missing, and the conditional densities of cells."""
+    """The data, (p, n), any value where cells are missing, and the conditional densities of cells."""
 
     def __init__(self, basis: MonomialBasis, theta: np.ndarray, names: Sequence[str], Y: np.ndarray) -> None:
         self.Y, self.names, self.degree = Y, names, basis.degree
@@ -107,23 +106,37 @@ class _Rows:
 
     def draw(self, a: np.ndarray, rng: np.random.Generator, variables: np.ndarray, at: np.ndarray) -> np.ndarray:
         """From each column of a, (s, cells · k): k draws of each cell, (cells, k), given its variable and row."""
-        try:
-            return univariate.draw(a, rng).reshape(len(at), -1)
-        except ValueError:
-            cell = _without_density(a) * len(at) // a.shape[1]
-            raise NotExactError(
-                f"row {at[cell]}: the density of {self.names[variables[cell]]} given the other variables does not "
-                "exist, or is too narrow for double precision"
-            ) from None
+        cells = a.reshape(len(a), len(at), -1)
+        out = np.empty(cells.shape[1:])
+        for space, some in batches(self.conditionals.spaces, variables.tolist()):
+            own = cells[:, some].reshape(len(a), -1)
+            try:
+                out[some] = space.draw(own, rng).reshape(len(some), -1)
+            except ValueError:
+                cell = some[_without_density(space, own) * len(some) // own.shape[1]]
+                raise NotExactError(
+                    f"row {at[cell]}: the density of {self.names[variables[cell]]} given the other variables does not "
+                    "exist, or is too narrow for double precision"
+                ) from None
+        return out
+
+    def begin(self, variables: np.ndarray, chains: int, rng: np.random.Generator) -> np.ndarray:
+        """Where chains of cells start, (cells, chains)."""
+        out = _START * rng.standard_normal((len(variables), chains))
+        for space, some in batches(self.conditionals.spaces, variables.tolist()):
+            if space != PLAIN:
+                a = np.repeat(space.start(self.degree)[:, None], len(some) * chains, axis=1)
+                out[some] = space.draw(a, rng).reshape(len(some), chains)
+        return out
 
 
-def _without_density(a: np.ndarray) -> int:
+def _without_density(space: Space, a: np.ndarray) -> int:
     """The first column of a, (s, n), that cannot be drawn from; there is one."""
     first, last = 0, a.shape[1]
     while last - first > 1:
         middle = (first + last) // 2
         try:
-            univariate.quantile(a[:, first:middle], np.full(middle - first, 0.5))
+            space.quantile(a[:, first:middle], np.full(middle - first, 0.5))
             first = middle
         except ValueError:
             last = middle
@@ -152,7 +165,7 @@ class _Block:
         order = np.concatenate(rows.groups)
         place, self._column = np.nonzero(tied[order[:, None], some])  # colour by colour, variable by variable
         self._rows, self._some, self.variables, self.at = rows, some, order[place], some[self._column]
-        self.x = _START * rng.standard_normal((len(place), chains))
+        self.x = rows.begin(self.variables, chains, rng)
         ends = np.searchsorted(place, np.arange(len(order) + 1))  # of the cells of each variable
         each = iter([(int(i), slice(*both)) for i, both in zip(order, pairwise(ends.tolist()), strict=True)])
         self._steps = [

@@ -21,7 +21,7 @@ from ..energy import energy
 from . import tree
 from .sweep import Conditionals, NotExactError, chains
 
-__all__ = ["Grid", "find"]
+__all__ = ["Grid", "check_size", "find", "fits"]
 
 _CHAINS, _SWEEPS = 16, 10
 _SPACING = 0.7  # of nodes, in widths of a conditional, to begin with
@@ -38,7 +38,7 @@ _MOST_CELLS = 5e8  # of all tables: about a minute, since they are made a dozen 
 class Grid(NamedTuple):
     """nodes: of every variable; steps, messages: how and with what outcome they were summed over; log_z: of exp(−E)."""
 
-    nodes: list[np.ndarray]
+    nodes: list[tree.Nodes]
     steps: list[tree.Step]
     messages: list[np.ndarray]
     log_z: float
@@ -56,9 +56,9 @@ def find(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> Grid:
     for _ in range(60):
         nodes = _nodes(low, high, spacing)
         steps = tree.plan(basis, theta, [len(g) for g in nodes])
-        if found is not None and not _fits(steps, nodes):
+        if found is not None and not fits(steps, nodes):
             return found
-        _check_size(steps, nodes, names)
+        check_size(steps, nodes, names)
         log_z, messages = tree.log_sum(steps, nodes)
         sums, difference = [log_z], 0.0
         while len(sums) < 3 and difference <= _AGREE:
@@ -87,7 +87,7 @@ def _covered(
     for _ in range(100):
         nodes = _nodes(low, high, spacing)
         steps = tree.plan(basis, theta, [len(g) for g in nodes])
-        _check_size(steps, nodes, names)
+        check_size(steps, nodes, names)
         log_z, messages = tree.log_sum(steps, nodes)
         if not np.isfinite(log_z):
             raise NotExactError(f"the energy of {_some(names)} is too steep for double precision")
@@ -162,23 +162,24 @@ def _check_rounding(basis: MonomialBasis, theta: np.ndarray, X: np.ndarray, name
         )
 
 
-def _size(steps: Sequence[tree.Step], nodes: Sequence[np.ndarray]) -> tuple[float, float]:
+def _size(steps: Sequence[tree.Step], nodes: Sequence[tree.Nodes]) -> tuple[float, float]:
     """Bytes of the tables that are in memory at a time, and cells of all tables."""
-    sizes = [len(g) for g in nodes]
+    sizes = [tree.size(g) for g in nodes]
     _, largest, kept = tree.cells(steps, sizes)
     return 8.0 * (3 * largest + kept), sum(float(prod(sizes[v] for v in step.axes)) for step in steps)
 
 
-def _fits(steps: Sequence[tree.Step], nodes: Sequence[np.ndarray]) -> bool:
+def fits(steps: Sequence[tree.Step], nodes: Sequence[tree.Nodes]) -> bool:
+    """Whether the tables fit in memory and do not take too long."""
     need, work = _size(steps, nodes)
     return need <= _SHARE * available_memory() and work <= _MOST_CELLS
 
 
-def _check_size(steps: Sequence[tree.Step], nodes: Sequence[np.ndarray], names: Sequence[str]) -> None:
+def check_size(steps: Sequence[tree.Step], nodes: Sequence[tree.Nodes], names: Sequence[str]) -> None:
     """An error where the tables would not fit in memory or take too long."""
-    if not _fits(steps, nodes):
+    if not fits(steps, nodes):
         (need, work), free = _size(steps, nodes), _SHARE * available_memory()
-        sizes = [len(g) for g in nodes]
+        sizes = [tree.size(g) for g in nodes]
         at, largest, _ = tree.cells(steps, sizes)
         axes = steps[at].axes
         raise NotExactError(

@@ -14,14 +14,16 @@ from functools import lru_cache
 import numpy as np
 
 from .. import energy as _energy
-from .. import univariate
 from ..basis import MonomialBasis
+from ..spaces import PLAIN, Spaces, batches
 
 __all__ = [
     "Conditionals",
     "NotExactError",
     "about",
+    "alone",
     "chains",
+    "check_all_held",
     "choose",
     "colours",
     "precision",
@@ -45,17 +47,19 @@ class Conditionals:
 
     def __init__(self, basis: MonomialBasis, theta: np.ndarray) -> None:
         self.degree, self._basis, self._theta = basis.degree, basis, theta
+        self.spaces = basis.spaces or (PLAIN,) * basis.n_variables
         self.near: list[np.ndarray] = []  # variables that share a term with each, itself among them
         self._parts = []
         for i in range(basis.n_variables):
             terms = basis.local(i).terms
-            terms = np.sort(terms[theta[terms] != 0])
+            terms = np.sort(terms[theta[terms] != 0] if np.any(theta[terms]) else terms[:1])
             near = np.unique(basis.factors[terms])
             near = near[near >= 0]
             place = {int(v): k for k, v in enumerate(near)}
             together = len(near) == near[-1] - near[0] + 1
             own = tuple(tuple(place[v] for v in row if v >= 0) for row in basis.factors[terms].tolist())
-            part = _basis(len(near), own, self.degree)
+            spaces = None if basis.spaces is None else tuple(basis.spaces[v] for v in near)
+            part = _basis(len(near), own, self.degree, spaces)
             values = dict(zip(own, theta[terms], strict=True))
             node = [place[i]]
             local = _energy.local_parameters(part, np.array([values[term] for term in part.terms]), node)
@@ -84,6 +88,14 @@ def sizes(basis: MonomialBasis, theta: np.ndarray, far: np.ndarray) -> np.ndarra
     return np.bincount(basis.factors[new], np.repeat(terms, new.sum(axis=1)), len(far))
 
 
+def check_all_held(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> None:
+    """An error where no term holds a variable that has no bounds."""
+    unused = set(range(basis.n_variables)) - set(basis.factors[theta != 0].ravel().tolist())
+    unused = {v for v in unused if basis.spaces is None or not basis.spaces[v].support.bounded}
+    if unused:
+        raise ValueError(f"no term contains {names[min(unused)]}: its density is flat and does not exist")
+
+
 def colours(basis: MonomialBasis, theta: np.ndarray) -> list[list[int]]:
     """Variables of one colour share no term."""
     near: list[set[int]] = [set() for _ in range(basis.n_variables)]
@@ -110,8 +122,8 @@ def _distinct(basis: MonomialBasis) -> np.ndarray:
 
 
 @lru_cache(maxsize=4096)
-def _basis(p: int, terms: tuple[tuple[int, ...], ...], degree: int) -> MonomialBasis:
-    return MonomialBasis(p, degree, terms=terms)
+def _basis(p: int, terms: tuple[tuple[int, ...], ...], degree: int, spaces: Spaces | None) -> MonomialBasis:
+    return MonomialBasis(p, degree, terms=terms).within(spaces)
 
 
 def chains(
@@ -128,6 +140,11 @@ def chains(
     Gibbs steps are short where variables are strongly tied: from the slope of a long valley they would not find its
     bottom.
     """
+    if basis.spaces is not None:
+        X = alone(basis.spaces, basis.degree, n, rng)
+        for _ in range(sweeps):
+            sweep(conditionals, conditionals.colours(), names, X, rng, 1.0)
+        return X
     reach = np.ones(basis.n_variables)  # θ^(−1/d) of the highest pure power d: how far a variable goes by itself
     for term, value in zip(basis.terms, theta, strict=True):
         if len(set(term)) == 1 and value > 0:
@@ -162,14 +179,23 @@ def sweep(
         a *= beta
         if first is not None:
             a += (1 - beta) * np.repeat(first[group].T, X.shape[1], axis=1)
-        try:
-            X[group] = univariate.draw(a, rng).reshape(len(group), -1)
-        except ValueError:
-            first = univariate.integrate(a).missing[0]
-            raise NotExactError(
-                f"the density of {names[group[first * len(group) // a.shape[1]]]} given the other variables does not "
-                "exist, or is too narrow for double precision"
-            ) from None
+        for space, at in batches(conditionals.spaces, group):
+            some, here = np.array(group)[at], a
+            if len(at) < len(group):
+                here = np.concatenate([a[:, k * X.shape[1] : (k + 1) * X.shape[1]] for k in at], axis=1)
+            try:
+                X[some] = space.draw(here, rng).reshape(len(some), -1)
+            except ValueError:
+                bad = space.expectations(here).missing[0]
+                raise NotExactError(
+                    f"the density of {names[some[bad * len(some) // here.shape[1]]]} given the other variables does "
+                    "not exist, or is too narrow for double precision"
+                ) from None
+
+
+def alone(spaces: Spaces, s: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    """n draws of every variable by itself, (p, n), from the density that its space begins with."""
+    return np.stack([space.draw(np.repeat(space.start(s)[:, None], n, axis=1), rng) for space in spaces])
 
 
 def redraw(conditionals: Conditionals, nodes: Sequence[np.ndarray], X: np.ndarray, rng: np.random.Generator) -> None:

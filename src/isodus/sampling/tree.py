@@ -18,10 +18,26 @@ import numpy as np
 
 from ..basis import MonomialBasis
 
-__all__ = ["Part", "Place", "Step", "cells", "draw", "log_sum", "marginals", "plan"]
+__all__ = ["Nodes", "Part", "Place", "Step", "Weighted", "cells", "draw", "log_sum", "marginals", "plan", "size"]
 
 
 _AT_ONCE = 4096  # samples, few enough to stay in cache
+
+
+class Weighted(NamedTuple):
+    """Nodes of a variable with weights and functions of their own: x (m,), φ_l there (s, m), logs of weights (m,)."""
+
+    x: np.ndarray
+    phi: np.ndarray
+    log_weight: np.ndarray
+
+
+Nodes = np.ndarray | Weighted
+
+
+def size(nodes: Nodes) -> int:
+    """How many nodes."""
+    return len(nodes.x) if isinstance(nodes, Weighted) else len(nodes)
 
 
 class Place(NamedTuple):
@@ -135,12 +151,12 @@ def _greedy(
 def cells(steps: Sequence[Step], sizes: Sequence[int]) -> tuple[int, int, int]:
     """Of the largest table, its step; its cells; and the cells of all messages, which are kept."""
     tables = [prod(sizes[v] for v in step.axes) for step in steps]
-    largest = int(np.argmax([float(size) for size in tables]))
-    kept = sum(size // sizes[step.variable] for size, step in zip(tables, steps, strict=True))
+    largest = int(np.argmax([float(many) for many in tables]))
+    kept = sum(many // sizes[step.variable] for many, step in zip(tables, steps, strict=True))
     return largest, tables[largest], kept
 
 
-def log_sum(steps: Sequence[Step], nodes: Sequence[np.ndarray]) -> tuple[float, list[np.ndarray]]:
+def log_sum(steps: Sequence[Step], nodes: Sequence[Nodes]) -> tuple[float, list[np.ndarray]]:
     """log Σ exp(−E) over all nodes, and the messages: of step k, over its parents."""
     total = 0.0
     messages: list[np.ndarray] = []
@@ -155,9 +171,12 @@ def log_sum(steps: Sequence[Step], nodes: Sequence[np.ndarray]) -> tuple[float, 
     return total, messages
 
 
-def _table(step: Step, nodes: Sequence[np.ndarray], messages: Sequence[np.ndarray]) -> np.ndarray:
+def _table(step: Step, nodes: Sequence[Nodes], messages: Sequence[np.ndarray]) -> np.ndarray:
     """log of what is summed over the step's variable, on the nodes of its parents and, last, its own."""
-    table = np.zeros([len(nodes[v]) for v in step.axes])
+    table = np.zeros([size(nodes[v]) for v in step.axes])
+    own = nodes[step.variable]
+    if isinstance(own, Weighted):
+        table += own.log_weight
     for part in step.parts:
         table -= part.place.spread(reduce(np.add, (_term(nodes, part.variables, *term) for term in part.terms)))
     for child, place in step.children:
@@ -165,13 +184,17 @@ def _table(step: Step, nodes: Sequence[np.ndarray], messages: Sequence[np.ndarra
     return table
 
 
-def _term(nodes: Sequence[np.ndarray], variables: Sequence[int], value: float, powers: Sequence[int]) -> np.ndarray:
-    """θ Π_v x_v^{l_v} on all nodes of its variables."""
+def _term(nodes: Sequence[Nodes], variables: Sequence[int], value: float, powers: Sequence[int]) -> np.ndarray:
+    """θ Π_v x_v^{l_v}, or θ Π_v φ_{l_v}(x_v), on all nodes of its variables."""
     out = np.asarray(value)
     for v, l in zip(variables, powers, strict=True):
-        x = power = nodes[v]
+        own = nodes[v]
+        if isinstance(own, Weighted):
+            out = np.multiply.outer(out, own.phi[l - 1])
+            continue
+        power = own
         for _ in range(l - 1):
-            power = power * x
+            power = power * own
         out = np.multiply.outer(out, power)
     return out
 
@@ -183,9 +206,7 @@ def _given_parents(table: np.ndarray) -> np.ndarray:
     return table
 
 
-def marginals(
-    steps: Sequence[Step], nodes: Sequence[np.ndarray], messages: Sequence[np.ndarray]
-) -> dict[int, np.ndarray]:
+def marginals(steps: Sequence[Step], nodes: Sequence[Nodes], messages: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
     """The probability of every node of every variable."""
     beside: dict[int, np.ndarray] = {}  # of steps not reached yet: the joint probability of their parents
     single = {}
@@ -204,10 +225,10 @@ def marginals(
 
 
 def draw(
-    steps: Sequence[Step], nodes: Sequence[np.ndarray], messages: Sequence[np.ndarray], n: int, rng: np.random.Generator
+    steps: Sequence[Step], nodes: Sequence[Nodes], messages: Sequence[np.ndarray], n: int, rng: np.random.Generator
 ) -> np.ndarray:
     """n independent samples, exact on the grid: which node, (p, n)."""
-    at = np.empty((len(nodes), n), np.min_scalar_type(max(map(len, nodes))))
+    at = np.empty((len(nodes), n), np.min_scalar_type(max(map(size, nodes))))
     for step in reversed(steps):
         table = _given_parents(_table(step, nodes, messages))
         m = table.shape[-1]
@@ -218,8 +239,8 @@ def draw(
         for first in range(0, n, _AT_ONCE):
             columns = slice(first, min(first + _AT_ONCE, n))
             row = np.zeros(columns.stop - first, np.intp)
-            for v, size in zip(step.parents, table.shape[:-1], strict=True):
-                row = row * size + at[v, columns]
+            for v, many in zip(step.parents, table.shape[:-1], strict=True):
+                row = row * many + at[v, columns]
             # with so few digits the sum never rounds up to row + 1; at 0 it would find a node of no probability
             goal = row + np.maximum(rng.random(len(row), np.float32), 2.0**-25)
             found = start[(goal * m).astype(np.intp)]

@@ -1,0 +1,197 @@
+"""The density of a model itself: samples, what is missing, normalisation, one variable given the others."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from . import sampling
+from .arrays import Array, one_blas_thread
+from .checks import count, finite_rows, generator, positions
+from .conditional import Conditional
+from .diagnostics import Integrability
+from .progress import Progress, Show
+from .samples import floating_rows
+from .sampling import given
+from .spaces import PLAIN
+
+if TYPE_CHECKING:
+    from .basis import MonomialBasis
+
+__all__ = ["Density"]
+
+
+class Density:
+    """What a `PolynomialModel` can do that takes its integral."""
+
+    if TYPE_CHECKING:
+        basis: MonomialBasis
+        theta: np.ndarray
+        location: np.ndarray
+        scale: np.ndarray
+        names: tuple[str, ...]
+
+        def energy(self, X: Array) -> Array: ...  # noqa: D102
+        def conditional_coefficients(self, i: int, X: Array) -> Array: ...  # noqa: D102
+        def integrability(self) -> Integrability: ...  # noqa: D102
+        def _standardised(self, X: Any, name: str, missing: bool = False) -> np.ndarray: ...
+
+    def sample(
+        self,
+        n: int,
+        rng: int | np.random.Generator | None = None,
+        *,
+        method: Literal["auto", "exact", "gibbs", "hmc", "tempering"] = "auto",
+        start: Any = None,
+        n_jobs: int | None = None,
+        progress: Show = None,
+        return_inferencedata: bool = False,
+    ) -> Any:
+        """n samples, shape (n, p), an array whose `info` tells how they were made (`isodus.sampling.SamplingInfo`).
+
+        Parameters
+        ----------
+        rng : int or numpy.random.Generator, optional
+            The same gives the same samples, whatever `n_jobs`. (Where "auto" has to choose between two kinds of chains
+            it goes by their speed, once for a model.)
+        method : {"auto", "exact", "gibbs", "hmc", "tempering"}
+            "exact": independent samples of Gaussian models of any size, and of others whose interacting variables
+            form a tree or nearly (see `isodus.sampling`). "gibbs" and "hmc": Markov chains, by draws of one variable
+            given the others or by Hamiltonian trajectories; "tempering": such chains at several temperatures that
+            trade places, for separated modes. "auto": exact where it can be had; elsewhere the chains that give most
+            effective samples a second, tempered if they do not mix. Chains that have not mixed say so in a warning.
+        start : array or DataFrame of shape (any, p), optional
+            Samples for chains to start from, such as the data; by default they start from far apart.
+        n_jobs : int, optional
+            Processes, as everywhere in joblib; -1 is one a core. They pay from some ten million values.
+        progress : bool or callable, optional
+            A bar, by default on a terminal after a second, or a function, as in `ISODUS`. Ctrl-C leaves what there is.
+        return_inferencedata : bool
+            All draws of all chains as ArviZ wants them, instead of an array.
+        """
+        n, rng = count(n, "n"), generator(rng)
+        sampling.check_method(method)
+        if return_inferencedata:
+            sampling.require_arviz()
+        begin = None if start is None else self._standardised(start, "start").T
+        with Progress(progress) as bar:
+            options: dict[str, Any] = dict(method=method, start=begin, n_jobs=n_jobs, progress=bar, chosen=self._chosen)
+            X, info = sampling.sample(self._groups, self.names, n, rng, self.location, self.scale, **options)
+        info.warn(n, method)
+        if return_inferencedata:
+            return sampling.to_arviz(X, self.names, {"method": info.method, "model": repr(self)})
+        return sampling.Draws(X.swapaxes(0, 1).reshape(-1, X.shape[2])[:n], info)
+
+    def impute(
+        self,
+        X: Any,
+        n_draws: int | None = None,
+        rng: int | np.random.Generator | None = None,
+        *,
+        progress: Show = None,
+    ) -> Any:
+        """X with its missing cells (NaN) drawn from their distribution given the others of the row; a frame as a frame.
+
+        With `n_draws`, that many independent completions, shape (n_draws, n, p). Cells that do not interact with one
+        another are drawn exactly, others by Gibbs sweeps from many starts; where those do not agree, a warning says so.
+        """
+        Y = self._standardised(X, "X", missing=True)
+        self._require_density()
+        many = 1 if n_draws is None else count(n_draws, "n_draws")
+        with Progress(progress) as bar, one_blas_thread():
+            found = given.fill(self.basis, self.theta, self.names, Y.T.copy(), many, generator(rng), bar)
+        given.warn(found, self.names)
+        there = floating_rows(X, self.names)
+        Z = np.where(np.isnan(there), found.values.swapaxes(1, 2) * self.scale + self.location, there)
+        if n_draws is None and isinstance(X, pd.DataFrame):
+            return pd.DataFrame(Z[0], X.index, self.names)
+        return Z[0] if n_draws is None else Z
+
+    def conditional(self, i: int | str, X: Any) -> Conditional:
+        """The distribution of one variable, by index or name, given the others, a row of X each; see `Conditional`.
+
+        The column of the variable itself is not looked at.
+        """
+        i = positions(i, self.names)[0] if isinstance(i, str) else range(self.basis.n_variables)[i]
+        others = tuple(name for k, name in enumerate(self.names) if k != i)
+        space = PLAIN if self.basis.spaces is None else self.basis.spaces[i]
+        rows = np.array(floating_rows(X, self.names), dtype=np.float64)
+        if rows.ndim == 2 and rows.shape[1] == len(self.names):
+            rows[:, i] = self.location[i] + self.scale[i] * space.inside
+        finite_rows(rows, self.names, "X")
+        a = self.conditional_coefficients(i, rows).T
+        return Conditional(self.names[i], a, self.location[i], self.scale[i], others, space)
+
+    def log_partition(
+        self, *, return_error: bool = False, rng: int | np.random.Generator | None = 0
+    ) -> float | tuple[float, float]:
+        """log Z, Z = ∫ exp(−E(x)) dx over the variables in the units of X, E as `energy` gives it.
+
+        Exact wherever `sample` is, to about 1e-7 times the root of the number of variables. Elsewhere it is estimated
+        by annealed importance sampling from `rng`, with a warning, or with ``return_error=True`` its standard error.
+        """
+        value, error = self._normalised(rng)
+        if error and not return_error:
+            warnings.warn(
+                f"log Z is an estimate, by annealed importance sampling: {value:.6g} ± {error:.2g}. "
+                "return_error=True gives both",
+                UserWarning,
+                stacklevel=2,
+            )
+        return (value, error) if return_error else value
+
+    def logpdf(self, X: Array, *, rng: int | np.random.Generator | None = 0) -> Array:
+        """The log density −E(x) − log Z at every row of X; the normalisation as in `log_partition`."""
+        value = -self.energy(X) - self.log_partition(rng=rng)
+        return value if self.basis.spaces is None else np.where(self._inside(X), value, -np.inf)
+
+    def _inside(self, X: Any) -> np.ndarray:
+        """Which rows of X lie where the model lives."""
+        rows = self._standardised(X, "X").T
+        return np.all([space.support.holds(y) for space, y in zip(self.basis.spaces or (), rows, strict=True)], axis=0)
+
+    def _normalised(self, rng: int | np.random.Generator | None) -> tuple[float, float]:
+        """log Z and its standard error; an estimate is remembered with its seed."""
+        volume = float(self._log_volume.sum())
+        try:
+            return sampling.log_partition(self._groups) + volume, 0.0
+        except sampling.NotExactError:
+            seed, known = rng if isinstance(rng, int) else None, self._estimates
+            if seed is None or seed not in known:
+                value, error = sampling.estimate_log_partition(self._groups, self.names, generator(rng))
+                known[seed] = value + volume, error
+            return known[seed]
+
+    @property
+    def _log_volume(self) -> np.ndarray:
+        """The log of what dx is of dy, (p,); a variable with a few values has no dx."""
+        if self.basis.spaces is None:
+            return np.log(self.scale)
+        return np.where([space.support.values is None for space in self.basis.spaces], np.log(self.scale), 0.0)
+
+    @cached_property
+    def _estimates(self) -> dict[int | None, tuple[float, float]]:
+        return {}
+
+    @cached_property
+    def _chosen(self) -> dict[int, str]:
+        """Which chains were found quickest, by the first variable of their group: a seed goes on giving the same."""
+        return {}
+
+    @cached_property
+    def _groups(self) -> list[sampling.Group]:
+        """What sampling and normalisation need, if the density exists."""
+        self._require_density()
+        return sampling.prepare(self.basis, self.theta, self.names)
+
+    def _require_density(self) -> None:
+        if self._verdict.status == "not integrable":
+            raise ValueError(f"the model is no probability distribution: {self._verdict.reason}")
+
+    @cached_property
+    def _verdict(self) -> Integrability:
+        return self.integrability()
