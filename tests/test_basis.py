@@ -2,7 +2,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from cases import BASES
+from cases import EVERYWHERE
 
 from isodus import MonomialBasis
 from isodus.basis import n_monomials
@@ -23,9 +23,9 @@ def test_terms_are_all_monomials_in_graded_order(p, max_order, min_degree):
     assert n_monomials(p, 4, min_degree=min_degree, max_order=max_order) == len(expected)
 
 
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize("name", EVERYWHERE)
 def test_local_maps_take_terms_apart(name):
-    basis = BASES[name]
+    basis = EVERYWHERE[name]
     cofactors = [tuple(v for v in row if v >= 0) for row in basis.cofactors.tolist()]
     for i in range(basis.n_variables):
         local = basis.local(i)
@@ -39,9 +39,9 @@ def test_local_maps_take_terms_apart(name):
         assert sorted(seen) == sorted(term for term in basis.terms if i in term)
 
 
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize("name", EVERYWHERE)
 def test_cofactors_are_graded_and_each_follows_from_an_earlier_one(name):
-    basis = BASES[name]
+    basis = EVERYWHERE[name]
     degrees = np.count_nonzero(basis.cofactors >= 0, axis=1)
     assert np.all(np.diff(degrees) >= 0)
     assert basis.cofactor_ends.tolist() == [np.count_nonzero(degrees <= d) for d in range(basis.degree)]

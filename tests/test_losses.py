@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import BASES, PAIR, WELLS, parameters_of, samples_of, screening
+from cases import EVERYWHERE, PAIR, WELLS, parameters_of, samples_of, screening
 from test_objective import objective_of
 
 from isodus.losses.pseudo_likelihood import PseudoLikelihoodLoss
@@ -55,14 +55,14 @@ def test_the_slope_of_screening_vanishes_at_the_truth(name, pilot, nu, delta, ce
     assert slope_of_the_population(truth, half_width, loss, shift=0.05) > 1e-3
 
 
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize("name", EVERYWHERE)
 def test_at_its_own_pilot_screening_has_the_slope_of_pseudo_likelihood(name):
     """Without the regularizing power exactly, with little of it nearly; and all weights are one."""
-    basis = BASES[name]
+    basis = EVERYWHERE[name]
     X, thetas, nodes = samples_of(basis), parameters_of(basis), range(basis.n_variables)
     expected = objective_of(basis, PseudoLikelihoodLoss(), X).evaluate(nodes, thetas)
     tilted = replace(screening(basis), pilot=thetas)
-    for nu, tol in ((0.0, 1e-9), (1e-7, 1e-3)):
+    for nu, tol in ((0.0, 1e-9), (1e-7, 1e-3)) if name != "heavy tails" else ((0.0, 1e-9),):  # there is no little of it
         loss = replace(tilted, nu=np.full(basis.n_variables, nu))
         for a, b in zip(expected, objective_of(basis, loss, X).evaluate(nodes, thetas), strict=True):
             assert np.allclose(a.gradient, b.gradient, rtol=tol, atol=tol)

@@ -89,7 +89,7 @@ def nodes(space):
         t, w = np.concatenate([2 * (x - 1), x + 1]), np.concatenate([2 * w, w])
         return np.exp(1.5 * np.sinh(t)), w * np.exp(1.5 * np.sinh(t)) * 1.5 * np.cosh(t)
     if isinstance(functions, HeavyTails):
-        t = np.linspace(-15.0, 15.0, 401)
+        t = np.linspace(-11.0, 11.0, 231)
         return np.sinh(t), (t[1] - t[0]) * np.cosh(t)
     x = np.linspace(-6.0, 6.0, 161)
     return x, np.full(161, x[1] - x[0])

@@ -97,7 +97,7 @@ def add_to_rows(out: Array, rows: slice | np.ndarray, values: Array) -> None:
 
 def set_rows(out: Array, rows: np.ndarray, values: Array, axis: int = 0) -> None:
     """``out[rows] = values`` along one axis, for rows in ascending order; row by row where it must be."""
-    before = (slice(None),) * axis
+    before: tuple[Any, ...] = (slice(None),) * axis
     if len(rows) == rows[-1] - rows[0] + 1:
         out[(*before, slice(int(rows[0]), int(rows[-1]) + 1), ...)] = values
     elif type(out) is np.ndarray:

@@ -147,7 +147,7 @@ class MonomialBasis:
         self.spaces = None if spaces is None or all(space == PLAIN for space in spaces) else spaces
         if self.spaces is None:
             return
-        most = np.array([*(space.count for space in self.spaces), np.inf])
+        most = np.array([*(space.most for space in self.spaces), np.inf])
         dependent = np.zeros(len(self), bool)
         for j, length in runs(self.degree) if np.any(most < self.degree) else ():
             dependent |= run_is(self.factors, j, length) & (length > most[self.factors[:, j]])

@@ -82,8 +82,7 @@ def optimum(
     """
     whole, part = _joints(basis, samples, task)
     if basis.spaces is not None:
-        start = _in_spaces(part, unit, pilot, task)
-        return _solved(whole, part, unit, *start, task)
+        return _solved(whole, part, unit, *_in_spaces(part, unit, pilot, task), task)
     gauss, exact = gaussian(basis, samples)
     if basis.degree == 2 and exact:
         return Optimum(Problem(gauss, status="converged", n_iter=1), part, "gaussian")

@@ -74,18 +74,18 @@ def moments(space: Space, nu: float, exponent: float, centre: float, s: int) -> 
         own = np.exp(-l / exponent * np.log(nu) + gammaln((l + 1) / exponent) - gammaln(1 / exponent))
         return np.array([sum(comb(k, j) * low ** (k - j) * own[j] for j in range(k + 1)) for k in range(1, s + 1)])
     if space.functions is None:
-        return power_moments(*(np.array([v]) for v in (nu, exponent, centre)), s)[:, 0]
-    return tilted_moments(space, np.zeros((s, 1)), nu, exponent, centre)[:, 0]
+        return power_moments(np.array([nu]), np.array([exponent]), np.array([centre]), s)[:, 0]
+    return tilted_moments(space, np.zeros((s, 1)), nu, exponent, centre, tilted=False)[:, 0]
 
 
-def fall(space: Space, x: Array, nu: float, exponent: float, centre: float) -> Array:
+def fall(space: Space, x: Array, nu: float, exponent: float, centre: float, tilted: bool = False) -> Array:
     """−log R: ν|x − centre|^exponent, and where functions are infinite at the ends, −2 log of the distance to those.
 
-    Weights there would otherwise be those of 1/x, or more, of which few samples have all.
+    Weights there would otherwise be those of 1/x, or more, of which few samples have all. What is tilted needs no such.
     """
     xp = namespace(x)
     value = nu * absolute_power(x - centre, exponent) if nu > 0 else xp.zeros_like(x)
-    if getattr(space.functions, "ends", False):
+    if getattr(space.functions, "ends", False) and not tilted:
         for end, sign in ((space.support.low, 1.0), (space.support.high, -1.0)):
             if isfinite(end):
                 value = value - _AT_ENDS * xp.log(sign * (x - end))
@@ -100,6 +100,7 @@ class _WithFall:
     nu: float
     exponent: float
     centre: float
+    tilted: bool
 
     @property
     def ends(self) -> bool:
@@ -109,14 +110,14 @@ class _WithFall:
     def __call__(self, x: Array, s: int) -> Array:
         out = empty((s, *x.shape), x)
         out[: s - 1, ...] = self.space.features(x, s - 1)
-        out[s - 1, ...] = fall(self.space, x, self.nu, self.exponent, self.centre)
+        out[s - 1, ...] = fall(self.space, x, self.nu, self.exponent, self.centre, self.tilted)
         return out
 
 
-def tilted_moments(space: Space, a: Array, nu: float, exponent: float, centre: float) -> Array:
+def tilted_moments(space: Space, a: Array, nu: float, exponent: float, centre: float, tilted: bool = True) -> Array:
     """E φ_l, (s, n), of R ∝ exp(−Σ_l a_l φ_l − ν|x − centre|^exponent), with what `fall` adds, a: (s, n)."""
-    if nu == 0 and not getattr(space.functions, "ends", False):
+    if nu == 0 and (tilted or not getattr(space.functions, "ends", False)):
         return space.expectations(a).mean
     xp, s = namespace(a), a.shape[0]
-    with_fall = space._replace(functions=_WithFall(space, nu, exponent, centre))
+    with_fall = space._replace(functions=_WithFall(space, nu, exponent, centre, tilted))
     return with_fall.expectations(xp.concat([a, xp.ones_like(a[:1, ...])])).mean[:s, ...]

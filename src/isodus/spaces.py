@@ -45,7 +45,7 @@ class Space(NamedTuple):
         return self.support.values is None and (self.functions is None or hasattr(self.functions, "derivatives"))
 
     @property
-    def count(self) -> float:
+    def most(self) -> float:
         """How many functions can be told apart."""
         return min(getattr(self.functions, "count", np.inf), self.support.powers)
 

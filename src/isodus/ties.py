@@ -52,7 +52,8 @@ def ties(terms: Sequence[Term], given: Callable[[Term], Any] | Sequence[Sequence
                 if row in labels:
                     raise ValueError(f"tied: {row} is in two groups")
                 labels[row] = k
-    codes, names = np.empty(len(terms), np.int64), {}
+    codes = np.empty(len(terms), np.int64)
+    names: dict[Any, int] = {}
     for at, term in enumerate(terms):
         label = labels.get(term)
         try:

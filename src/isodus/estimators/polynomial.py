@@ -237,7 +237,8 @@ class PolynomialEstimator(BaseEstimator):
                     f"{note}. It can be read and scored near the data; new samples and its normalisation would be of "
                     "that other place. For those, isodus.match_moments(model, X) finds a model with the same terms",
                 )
-        self.location_, self.scale_, self.notes_, self.integrability_ = *units[:2], said, verdict
+        self.location_, self.scale_ = setting.location, setting.scale
+        self.notes_, self.integrability_ = said, verdict
         self.model_ = replace(model, settings=settings | {"notes": said}) if said else model
         if verdict is not None and verdict.status == "not integrable":
             warn(

@@ -55,7 +55,8 @@ class PseudoLikelihoodLoss:
 def _by_batch(ways: list[tuple[np.ndarray, Callable[[Array, Array], Pointwise]]], a: Array, x: Array) -> Pointwise:
     """What different nodes say, in their places; those that have fewer factors have zeros there."""
     xp, (s, q, n) = namespace(x), a.shape
-    shift, value, factors = xp.zeros(q, dtype=x.dtype, device=x.device), xp.zeros_like(x), []
+    shift, value = xp.zeros(q, dtype=x.dtype, device=x.device), xp.zeros_like(x)
+    factors: list[tuple[Array, Array]] = []
     for at, way in ways:
         index = on_device(at, x)
         found = way(xp.take(a, index, axis=1), xp.take(x, index, axis=0))

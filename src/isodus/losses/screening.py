@@ -114,7 +114,7 @@ def _in_spaces(
                 own = xp.concat([own[: s - 1, :], xp.maximum(own[s - 1 :, :], 0.0 * own[s - 1 :, :])])
             u[:, j, :] -= tilted_moments(space, own, nu, exponent, centre)
             shifted[:, j, :] -= own
-        log_w[j, :] -= fall(space, x[j, :], nu, exponent, centre)
+        log_w[j, :] -= fall(space, x[j, :], nu, exponent, centre, tilted=pilot is not None)
     log_w += contract(shifted, u)
     return _weighted(log_w, u)
 

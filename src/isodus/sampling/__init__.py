@@ -296,7 +296,7 @@ def _part(
         step = int(np.clip(_CELLS // longest, 64, 4096))
         for first in range(0, n, step):
             Y = np.stack([g[k] for g, k in zip(nodes, at[:, first : first + step], strict=True)])
-            redraw(found.conditionals, nodes, Y, rng)
+            redraw(found.conditionals, nodes, Y, rng)  # type: ignore[arg-type]
             start = rows.start + first
             _put(out, slice(start, start + Y.shape[1]), to, units, Y)
     return rows

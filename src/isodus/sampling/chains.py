@@ -151,8 +151,8 @@ def run(
         if basis.spaces is not None:
             if method in ("hmc", "tempering"):
                 raise ValueError(f'method="{method}" is for variables that live on the whole line; use "gibbs"')
-            kernel, X = _Redrawn(basis, theta, names), _begin_in_spaces(basis, theta, names, rng, start)
-            return _collect(_Plain(kernel, X), n, rng, basis, theta, _THIN["gibbs"], n_jobs, progress, started)
+            sampler = _Plain(_Redrawn(basis, theta, names), _begin_in_spaces(basis, theta, names, rng, start))
+            return _collect(sampler, n, rng, basis, theta, _THIN["gibbs"], n_jobs, progress, started)
         X = _begin(basis, theta, names, groups, rng, start)
         progress("choosing how to step", 0, None)
         make, kernel = _pilot(basis, theta, names, groups, X, rng, method if method in ("gibbs", "hmc") else prefer)

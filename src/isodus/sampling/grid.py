@@ -38,7 +38,7 @@ _MOST_CELLS = 5e8  # of all tables: about a minute, since they are made a dozen 
 class Grid(NamedTuple):
     """nodes: of every variable; steps, messages: how and with what outcome they were summed over; log_z: of exp(−E)."""
 
-    nodes: list[tree.Nodes]
+    nodes: Sequence[tree.Nodes]
     steps: list[tree.Step]
     messages: list[np.ndarray]
     log_z: float

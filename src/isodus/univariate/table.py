@@ -156,14 +156,15 @@ def _put(found: Expectations, finer: Expectations, rows: np.ndarray, missing: np
     if len(rows) == found.log_z.shape[0]:
         return finer
     gone = np.union1d(np.setdiff1d(found.missing, rows), rows[missing])
-    parts = []
-    for old, new in zip(found[:4], finer[:4], strict=True):
-        if old is not None:
-            host = np.array(to_host(old))
-            host[..., rows] = to_host(new)
-            old = on_device(host, old)
-        parts.append(old)
-    return Expectations(*parts, gone.astype(int))
+
+    def put(old: Array, new: Array) -> Array:
+        host = np.array(to_host(old))
+        host[..., rows] = to_host(new)
+        return on_device(host, old)
+
+    second = None if found.second is None else put(found.second, finer.second)
+    log_z, mean, mode = put(found.log_z, finer.log_z), put(found.mean, finer.mean), put(found.mode, finer.mode)
+    return Expectations(log_z, mean, second, mode, gone.astype(int))
 
 
 def _without(found: Expectations, rows: np.ndarray) -> Expectations:
