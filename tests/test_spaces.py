@@ -89,7 +89,7 @@ def nodes(space):
         t, w = np.concatenate([2 * (x - 1), x + 1]), np.concatenate([2 * w, w])
         return np.exp(1.5 * np.sinh(t)), w * np.exp(1.5 * np.sinh(t)) * 1.5 * np.cosh(t)
     if isinstance(functions, HeavyTails):
-        t = np.linspace(-11.0, 11.0, 231)
+        t = np.linspace(-15.0, 15.0, 301)
         return np.sinh(t), (t[1] - t[0]) * np.cosh(t)
     x = np.linspace(-6.0, 6.0, 161)
     return x, np.full(161, x[1] - x[0])
@@ -106,7 +106,7 @@ def population(truth):
 
 def losses(truth):
     basis, p = truth.basis, 2
-    rough = 4.0 if isinstance(basis.spaces[0].functions, HeavyTails) else 0.7  # |x|^2.7 has a kink, which nodes miss
+    rough = 2.0 if isinstance(basis.spaces[0].functions, HeavyTails) else 0.7  # |x|^2.7 has a kink, which nodes miss
     for nu, delta in ((0.5, 2.0), (0.2, rough)):
         yield Screening.of_degree(basis.degree, np.full(p, nu), np.full(p, delta), np.zeros(p), "log", basis.spaces)
     yield PseudoLikelihoodLoss()
