@@ -84,7 +84,12 @@ class Density:
         info.warn(n, method)
         if return_inferencedata:
             return sampling.to_arviz(X, self.names, {"method": info.method, "model": repr(self)})
-        return sampling.Draws(X.swapaxes(0, 1).reshape(-1, X.shape[2])[:n], info)
+        rows = X.reshape(-1, X.shape[2])
+        if len(rows) > n:  # the first of all chains would be nearest to where those began, several in one place
+            rows = rows[rng.choice(len(rows), n, replace=False)]
+        elif X.shape[0] > 1:
+            rows = X.swapaxes(0, 1).reshape(rows.shape)
+        return sampling.Draws(rows, info)
 
     def impute(
         self,

@@ -23,7 +23,7 @@ import numpy as np
 from .arrays import Array, empty, namespace
 from .supports import CIRCLE, Support
 
-__all__ = ["Fourier", "HeavyTails", "Hermite", "Legendre", "LogPowers", "from_plain", "plain"]
+__all__ = ["Fourier", "HeavyTails", "Hermite", "Legendre", "LogPowers", "Logarithms", "from_plain", "plain"]
 
 
 def _units(location: float, scale: float) -> None:
@@ -205,6 +205,59 @@ class LogPowers:
 
 
 @dataclass(frozen=True)
+class Logarithms:
+    """z, z², …, z = (log x − location)/scale: on x > 0, of which the log-normal distribution has two.
+
+    The same as taking logarithms of the data, but for the density, which is one of x, and for variables beside it.
+    """
+
+    location: float = 0.0
+    scale: float = 1.0
+    support: ClassVar[Support] = Support(0.0, inf)
+    ends: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _units(self.location, self.scale)
+
+    def _z(self, x: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return (namespace(x).log(x) - self.location) / self.scale
+
+    def __call__(self, x: Array, s: int) -> Array:
+        """φ_1 … φ_s."""
+        out = empty((s, *x.shape), x)
+        out[0, ...] = self._z(x)
+        for l in range(1, s):
+            out[l, ...] = out[l - 1, ...] * out[0, ...]
+        return out
+
+    def derivatives(self, x: Array, s: int) -> tuple[Array, Array]:
+        """φ' = l z^{l−1} z' and φ'' = l (l − 1) z^{l−2} z'² + l z^{l−1} z'', z' = 1/(scale x), z'' = −z'/x."""
+        z, first, second = self._z(x), empty((s, *x.shape), x), empty((s, *x.shape), x)
+        slope = 1 / (self.scale * x)
+        before = power = namespace(x).ones_like(x)  # z^{l−2}, z^{l−1}
+        for l in range(1, s + 1):
+            first[l - 1, ...] = l * power * slope
+            second[l - 1, ...] = l * ((l - 1) * before * slope - power / x) * slope
+            before, power = power, power * z
+        return first, second
+
+    def start(self, s: int) -> np.ndarray:
+        """A log-normal distribution, or something with lighter tails."""
+        a = np.zeros(s)
+        top = s - s % 2
+        if top:
+            a[1], a[top - 1] = 0.5, max(0.5 if top == 2 else 0.05, a[top - 1])
+        return a
+
+    def name(self, l: int, variable: str) -> str:
+        """In words."""
+        plain_units = self.location == 0 and self.scale == 1
+        z = f"log({variable})" if plain_units else f"((log({variable}) - {self.location:g})/{self.scale:g})"
+        return z if l == 1 else f"{z}^{l}"
+
+
+@dataclass(frozen=True)
 class HeavyTails:
     """arctan y and log(1 + y²), y = (x − location)/scale: tails that fall as a power of x, skewed or not.
 
@@ -222,7 +275,7 @@ class HeavyTails:
     def __call__(self, x: Array, s: int) -> Array:
         """φ_1 … φ_s; those beyond the second are zero."""
         xp = namespace(x)
-        y, out = (x - self.location) / self.scale, 0.0 * empty((s, *x.shape), x)
+        y, out = (x - self.location) / self.scale, empty((s, *x.shape), x)
         out[...] = 0.0
         out[0, ...] = xp.atan(y)
         if s > 1:
@@ -257,7 +310,7 @@ class HeavyTails:
         return f"arctan({y})" if l == 1 else f"log(1 + {variable}^2)" if plain_units else f"log(1 + ({y})^2)"
 
 
-_KNOWN = {kind.__name__: kind for kind in (Hermite, Legendre, Fourier, LogPowers, HeavyTails)}
+_KNOWN = {kind.__name__: kind for kind in (Hermite, Legendre, Fourier, LogPowers, Logarithms, HeavyTails)}
 
 
 def plain(functions: Any) -> dict[str, Any] | None:

@@ -49,7 +49,20 @@ def floors(basis: MonomialBasis, unit: np.ndarray, value: float = _FLOOR) -> np.
         confines = (confines | half[first[pure]]) & powers[first[pure]]
     top = pure[(basis.degrees[pure] == highest[first[pure]]) & confines]
     low[top] = value * unit[first[top]] ** basis.degrees[top]
+    for k in _of_functions(basis, pure):
+        low[k] = value
     return low
+
+
+def _of_functions(basis: MonomialBasis, pure: np.ndarray) -> list[int]:
+    """Terms of one variable, other than powers, that make its density where it has no bounds: the last of its start."""
+    last = {
+        i: int(np.flatnonzero(space.functions.start(basis.degree))[-1]) + 1
+        for i, space in enumerate(basis.spaces or ())
+        if space.functions is not None and not space.support.bounded
+    }
+    first, degrees = basis.factors[pure, 0], basis.degrees[pure]
+    return [int(k) for k, i, d in zip(pure, first.tolist(), degrees.tolist(), strict=True) if last.get(i) == d]
 
 
 def in_spaces(basis: MonomialBasis, unit: np.ndarray) -> np.ndarray:
