@@ -261,7 +261,7 @@ def test_a_forest_has_intervals_where_they_are_known(wells):
     assert "90 % intervals, all at once" in wide.get_xlabel()
     assert np.ptp(wide.collections[0].get_segments()[0][:, 0]) > np.ptp(spans[0])
     plain = drawn(plotting.forest, double_wells(5), units="raw", terms="all")
-    assert plain.get_xlabel() == "θ, in the units of the data"
+    assert plain.get_xlabel() == "θ, in the units of the data\nθ < 0: the term tends to be large; θ > 0: to be small"
     assert "x0⁴" in [t.get_text() for t in plain.get_yticklabels()]
 
 
@@ -321,8 +321,9 @@ def test_residuals_of_models_and_of_what_goodness_found(wells):
     assert ax.get_title() == "4 of 5 variables off (q < 0.05)"
     assert len(ax.get_legend().get_texts()) == 4
     fit = goodness_of_fit(normal, X, n_draws=10)
-    assert fit.plot(figure().add_subplot()).get_title() == ax.get_title()
-    assert drawn(plotting.residuals, fit, None).get_title() == ax.get_title()
+    title = f"{len(fit.misfits)} of 5 variables off (q < 0.025)"  # as many as its verdict names
+    assert fit.plot(figure().add_subplot()).get_title() == title
+    assert drawn(plotting.residuals, fit, None).get_title() == title
 
 
 def test_a_penalty_path_marks_what_was_chosen(sixty):

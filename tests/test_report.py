@@ -18,7 +18,6 @@ from isodus.cli import app
 from isodus.datasets import double_wells, paper_pair, regular_gaussian
 from isodus.goodness import goodness_of_fit
 from isodus.report.page import embedded
-from isodus.report.words import once
 
 ODD = ["<script>alert(1)</script>", "a\"b'c", "</script><img src=x onerror=alert(2)>", "😀 naïve & co", "=1+1,\n$x$"]
 VOID = {"meta", "link", "img", "input", "br"}
@@ -254,21 +253,3 @@ def test_the_command(tmp_path, wells, monkeypatch):
         (line,) = done.stderr.splitlines()
         assert line.startswith("error: ")
         assert words in line
-
-
-def test_warnings_are_said_once():
-    lines = [
-        "no x1^4: held",
-        "no x2^4: held",
-        "no x3^4: held",
-        "mass far",
-        "mass far. Do this",
-        "no x9: left out",
-        "a b",
-        "a c d",
-    ]
-    assert once(lines) == ["no x1^4, x2^4, x3^4: held", "mass far. Do this", "no x9: left out", "a b", "a c d"]
-    assert once(["p q r", "p s t"]) == ["p q r", "p s t"]
-    assert once(["a b c", "a d c", "a d e"]) == ["a b, d c", "a d e"]
-    many = once([f"no v{k}: held" for k in range(40)])
-    assert many == ["no " + ", ".join(f"v{k}" for k in range(12)) + " and 28 more: held"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +16,7 @@ from . import description, diagnostics, formula, model_file, sampling, significa
 from . import energy as _energy
 from .arrays import Array, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis
-from .checks import count, distinct_names, finite_rows, generator, index_terms, positions, square, vector
+from .checks import count, distinct_names, finite_rows, generator, index_terms, positions, square, vector, warn
 from .conditional import Conditional
 from .diagnostics import Integrability
 from .progress import Progress, Show
@@ -377,11 +376,9 @@ class PolynomialModel:
         """
         value, error = self._normalised(rng)
         if error and not return_error:
-            warnings.warn(
+            warn(
                 f"log Z is an estimate, by annealed importance sampling: {value:.6g} ± {error:.2g}. "
-                "return_error=True gives both",
-                UserWarning,
-                stacklevel=2,
+                "return_error=True gives both"
             )
         return (value, error) if return_error else value
 

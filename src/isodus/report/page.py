@@ -11,6 +11,7 @@ from string import Template
 from typing import Any
 
 from ..plotting.sets import PARTIAL
+from ..wording import listed, many
 from . import words
 from .fit import Checked
 
@@ -107,7 +108,7 @@ def _graph(found: dict[str, Any]) -> str:
     if len(graph["sets"]) < graph["all"]:
         said.append(f"Here are the {len(graph['sets']):,} strongest of {graph['all']:,} sets.")
     if graph["alone"]:
-        said.append(f"Without interactions: {words.listed([words.short(names[v]) for v in graph['alone']], 60)}.")
+        said.append(f"Without interactions: {listed([words.short(names[v]) for v in graph['alone']], 60)}.")
     options = "".join(f'<option value="{node["v"]}">{escape(words.short(names[node["v"]]))}</option>'
                       for node in sorted(graph["nodes"], key=lambda one: one["v"]))  # fmt: skip
     tested = any(one["q"] is not None for one in graph["sets"])
@@ -144,7 +145,7 @@ def _terms(found: dict[str, Any]) -> str:
     options = "".join(f'<option value="{o}">{_ORDERS.get(o, f"sets of {o}")}</option>' for o in orders)
     left = f"The {len(rows):,} strongest of {terms['all']:,} terms. " if len(rows) < terms["all"] else ""
     left += (
-        f"{words.many(terms['zero'], 'further term')} of zero {'is' if terms['zero'] == 1 else 'are'} left out."
+        f"{many(terms['zero'], 'further term')} of zero {'is' if terms['zero'] == 1 else 'are'} left out."
         if terms["zero"]
         else ""
     )
@@ -191,7 +192,7 @@ def _pictures(found: dict[str, Any]) -> str:
     worst = worst or (f" The first {len(shown['marginals'])} of {len(names):,} variables." if some else "")
     out = [f"<p>{what}{given}.{worst}</p>", _panels(shown["marginals"], names, "Density")]
     if shown["pairs"]:
-        text = f"{words.many(len(shown['pairs']), 'pair')}, the strongest first; the first variable runs to the right."
+        text = f"{many(len(shown['pairs']), 'pair')}, the strongest first; the first variable runs to the right."
         out.append(f"<h3>Pairs</h3><p>{text} Contours hold 25, 50, 75 and 95 % of the model.</p>")
         out.append(_panels(shown["pairs"], names, "Density of the pair"))
     return "".join(out)
@@ -203,7 +204,7 @@ def _panels(panels: list[dict[str, Any]], names: list[str], what: str) -> str:
         called = " and ".join(words.short(names[v]) for v in panel["v"])
         alone = "a line" if len(panel["v"]) == 1 else "contours"
         seen = "a histogram" if len(panel["v"]) == 1 else "dots"
-        over = "" if panel["n"] is None else f", over {seen} of {words.many(panel['n'], 'sample')}"
+        over = "" if panel["n"] is None else f", over {seen} of {many(panel['n'], 'sample')}"
         alt = escape(f"{what} of {called} under the model as {alone}{over}")
         caption = " × ".join(_name(names[v]) for v in panel["v"])
         out.append(f'<figure><img src="{panel["src"]}" alt="{alt}"><figcaption>{caption}</figcaption></figure>')
@@ -224,10 +225,8 @@ def _fit(found: dict[str, Any]) -> str:
         for name, row in table.iterrows()
     ]  # fmt: skip
     head = ("variable", "largest distance", "exceeded once in 20", "p", "q")
-    stein = (
-        f"p = {fit.stein.p_value:.2g} of {words.many(fit.stein.n_bootstrap, 'draw')}, on {fit.stein.n_samples:,} rows"
-    )
-    off = words.listed([words.short(name) for name in fit.misfits], 8) or "none"
+    stein = f"p = {fit.stein.p_value:.2g} of {many(fit.stein.n_bootstrap, 'draw')}, on {fit.stein.n_samples:,} rows"
+    off = listed([words.short(name) for name in fit.misfits], 8) or "none"
     alt = f"Ordered residuals less what is expected, a line a variable. Off: {off}."
     picture = found["pictures"]["residuals"]
     seen = f'<figure class="wide"><img src="{picture}" alt="{escape(alt)}"></figure>' if picture else ""

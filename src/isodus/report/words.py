@@ -12,16 +12,14 @@ from ..comparison import nested_test
 from ..diagnostics import Integrability
 from ..model import PolynomialModel
 from ..transforms import of_setting
+from ..wording import listed, many
 from .fit import Checked, Learned
 
 __all__ = [
     "cautions",
     "citations",
     "how",
-    "listed",
-    "many",
     "number",
-    "once",
     "probability",
     "samples_in_words",
     "short",
@@ -76,51 +74,6 @@ def short(name: str, most: int = _LONGEST) -> str:
     text = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(str(name).split()))
     keep = most - 1
     return text if len(text) <= most else f"{text[: keep - keep // 2]}…{text[len(text) - keep // 2 :]}"
-
-
-def many(n: int, what: str) -> str:
-    """A number of things."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def listed(names: list[str], most: int = 6) -> str:
-    """Names with commas, and how many more there are."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
-
-
-def once(lines: list[str]) -> list[str]:
-    """Each line once, none that another begins with, and lines that differ in one word as one."""
-    kept = dict.fromkeys(" ".join(line.split()) for line in lines if line.strip())
-    own = [line for line in kept if not any(other != line and other.startswith(line) for other in kept)]
-    groups: list[list[list[str]]] = []
-    for parts in (line.split(" ") for line in own):
-        if groups and _place(groups[-1], parts) is not None:
-            groups[-1].append(parts)
-        else:
-            groups.append([parts])
-    return [_merged(group) for group in groups]
-
-
-def _place(group: list[list[str]], parts: list[str]) -> int | None:
-    """The one place at which a line differs from those of a group, and these from one another, if it is one."""
-    first, last = group[0], group[-1]
-    if len(parts) != len(first):
-        return None
-    places = {k for one in (first, last) for k, (a, b) in enumerate(zip(one, parts, strict=True)) if a != b}
-    places |= {k for k, (a, b) in enumerate(zip(first, last, strict=True)) if a != b}
-    return places.pop() if len(places) == 1 else None
-
-
-def _merged(group: list[list[str]]) -> str:
-    if len(group) == 1:
-        return " ".join(group[0])
-    k = _place(group[:1], group[1])
-    assert k is not None
-    end = group[0][k][-1:]
-    end = end if end in (":", ";", ",", ".") else ""
-    names = [parts[k].removesuffix(end) for parts in group]
-    return " ".join([*group[0][:k], listed(names, 12) + end, *group[0][k + 1 :]])
 
 
 def number(value: float | None, digits: int = 4) -> str:
