@@ -151,7 +151,9 @@ def test_of_one_model_it_says_that_there_is_nothing_to_compare_with():
     verdict = compare([fitted(ISODUS, 4, WELLS)], new).verdict
     assert verdict.startswith("ISODUS (degree 4) is the only model: there is nothing to compare it with; its terms bey")
     assert "take" not in verdict
-    assert compare([fitted(ISODUS, 2, WELLS)], new).verdict.endswith("the only model: there is nothing to compare it with")
+    assert compare([fitted(ISODUS, 2, WELLS)], new).verdict.endswith(
+        "the only model: there is nothing to compare it with"
+    )
 
 
 def test_whether_a_model_predicts_better_than_a_gaussian_is_put_into_words():

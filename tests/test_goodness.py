@@ -416,7 +416,9 @@ def test_verdicts():
 
     score = replace(fine, stein=replace(fine.stein, p_value=0.001))
     worst = fine.stein.by_variable.idxmax()
-    assert score.verdict.startswith(f"misfit: the score, most at {worst} (Stein p = 0.001")
+    assert score.verdict.startswith(
+        f"misfit: the Stein test of all variables together, most at {worst} (Stein p = 0.001"
+    )
 
 
 def test_mass_far_from_the_samples_is_a_misfit():

@@ -326,6 +326,18 @@ def test_residuals_of_models_and_of_what_goodness_found(wells):
     assert drawn(plotting.residuals, fit, None).get_title() == title
 
 
+def test_the_model_itself_and_given_the_data_are_drawn_side_by_side(wells):
+    model, X = wells
+    draws = np.asarray(model.sample(200, rng=0))
+    for rest in ("both", {"model": draws, "data": X}):
+        panels = model.plot("marginals", X, figure(), variables=[0], rest=rest)
+        assert [line.get_linestyle() for line in panels[0].lines] == ["-", "--"]
+        panels = model.plot("pairs", X, figure(), variables=[0, 1], rest=rest)
+        assert [len(lines.levels) for lines in panels[0].collections if hasattr(lines, "levels")] == [2, 2]
+    (panel,) = model.plot("marginals", X, figure(), variables=[0], rest={"data": X})
+    assert [line.get_linestyle() for line in panel.lines] == ["--"]
+
+
 def test_a_penalty_path_marks_what_was_chosen(sixty):
     _, X = sixty
     est = ISODUS(degree=2, l1="auto").fit(X[:, :8])
@@ -422,8 +434,9 @@ def test_pictures_are_saved(tmp_path, wells):
         (lambda m, X: m.plot("marginals", X[:, :2]), r"X has shape \(1000, 2\)"),
         (lambda m, X: m.plot("marginals", np.where(X[3, 2] == X, np.nan, X)), "X holds nan in row 3, column x2"),
         (lambda m, X: m.plot("marginals", X, Figure().subplots(1, 2)), "5 matplotlib axes are needed, and 2 were"),
-        (lambda m, X: m.plot("pairs", X, rest="both"), 'rest must be "data", "model" or an array'),
+        (lambda m, X: m.plot("pairs", X, rest="none"), 'rest must be "data", "model", "both", an array'),
         (lambda m, X: m.plot("pairs", rest="data"), 'rest="data" takes data'),
+        (lambda m, X: m.plot("pairs", X, rest={"draws": X}), "a dict of rows has .*, not 'draws'"),
         *(
             (lambda m, X, kind=kind: plotting.plot(kind, ISODUS(), X), "a PolynomialModel is wanted .*, not ISODUS")
             for kind in plotting.KINDS

@@ -94,7 +94,9 @@ class GoodnessOfFit:
             reasons.append(f"residuals of {_listed(names)}")
         elif p < self.level / 2:
             worst = self.stein.by_variable.sort_values(ascending=False, kind="stable").index
-            reasons.append(f"the score, most at {_listed(list(worst[: 1 + len(worst) // 4]))}")
+            reasons.append(
+                f"the Stein test of all variables together, most at {_listed(list(worst[: 1 + len(worst) // 4]))}"
+            )
         if self.beyond:
             reasons.append(f"the mass of the model is beyond all samples in {_listed(self.beyond)}")
         elif self.unlike:

@@ -43,7 +43,7 @@ def gather(
     counts = None if weight is None or rows is None else check_weight(weight, rows)[0]
     table, sets = _terms(model), interacting_sets(model)
     learned = fit.Learned.of(model, rows, new)
-    checked = None if rows is None else fit.check(source, model, X, counts, learned)
+    checked = None if rows is None else fit.check(source, model, X, rows, counts, learned)
     verdict = model.integrability() if len(model.basis) <= _MOST_JUDGED else _NOT_JUDGED
     p = len(model.names)
     sample = rows if rows is None or counts is None else fit.in_proportion(rows, counts)
@@ -51,7 +51,7 @@ def gather(
         "title": title or f"Interactions of {many(p, 'variable')}",
         "made": f"isodus {__version__}, {date.today().isoformat()}",
         "names": list(model.names),
-        "summary": words.summary(model, sets[0], verdict, checked, learned),
+        "summary": words.summary(model, sets[0], verdict, checked),
         "formula": formula.energy(_briefly_named(model), "html", _SHORT_FORMULA, "raw"),
         "cautions": words.cautions(model, checked),
         "warnings": once([*model.settings.get("notes", []), *said]),

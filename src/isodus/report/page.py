@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -32,12 +33,21 @@ _COLUMNS = (
 )
 _FEW = {"stderr", "ci_low", "ci_high", "p_value", "q_value"}  # columns that need standard errors
 _MOMENTS = 10
+_BREAKS = re.compile(r"(?<=[_./:*\-])(?=\w)")  # after these a name may go on in the next line
 
 
 def page(found: dict[str, Any]) -> str:
     """The whole file."""
     style, script = _file("report.css"), _file("graph.js") + _file("table.js")
     data = {name: found[name] for name in ("names", "graph", "level")} | {"terms": _columns(found["terms"]["rows"])}
+    sections = [
+        ("graph", "Graph", "Which variables interact", _graph(found)),
+        ("terms", "Terms", "Terms", _terms(found)),
+        ("densities", "Model and data", "Model and data", _pictures(found)),
+        ("fit", "Goodness of fit", "Goodness of fit", _fit(found)),
+        ("how", "How it was computed", "How it was computed", _how(found)),
+        ("cite", "How to cite", "How to cite", _list(found["cite"])),
+    ]
     text = Template(_file("template.html")).substitute(
         title=escape(words.short(found["title"], 200)),
         made=escape(found["made"]),
@@ -47,15 +57,22 @@ def page(found: dict[str, Any]) -> str:
         script=script,
         data=embedded(data),
         summary=_summary(found),
-        graph=_graph(found),
-        terms=_terms(found),
-        fit=_fit(found),
-        pictures=_pictures(found),
-        how="".join(f"<dt>{escape(name)}</dt><dd>{_text(value)}</dd>" for name, value in found["how"]),
-        units=escape(found["units"]),
-        cite=_list(found["cite"]),
+        links=" ".join(f'<a href="#{name}">{link}</a>' for name, link, _, _ in sections),
+        sections="\n".join(_section(name, title, body) for name, _, title, body in sections),
     )
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _section(name: str, title: str, body: str) -> str:
+    """A part of the page with its heading; body: HTML."""
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-title">\n<h2 id="{name}-title">{title}</h2>\n{body}\n</section>'
+    )
+
+
+def _how(found: dict[str, Any]) -> str:
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{_text(value)}</dd>" for name, value in found["how"])
+    return Template(_file("how.html")).substitute(units=escape(found["units"]), rows=rows)
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -166,18 +183,24 @@ def _row(k: int, row: dict[str, Any], names: list[str], columns: list[tuple[str,
         value = row[key]
         shown = words.probability(value) if key in ("p_value", "q_value") else words.number(value)
         cells.append(f"<td>{escape(shown)}</td>")
-    return f'<tr data-k="{k}"><th scope="row">{_term(row["powers"], names)}</th>{"".join(cells)}</tr>'
+    term = f'<span class="term">{_term(row["powers"], names)}</span>'
+    return f'<tr data-k="{k}"><th scope="row">{term}</th>{"".join(cells)}</tr>'
 
 
 def _term(powers: list[list[int]], names: list[str]) -> str:
     """x0²·x1, with the whole of a name that was cut as its title."""
-    return "·".join(_name(names[v]) + (f"<sup>{power}</sup>" if power > 1 else "") for v, power in powers)
+    return "·<wbr>".join(_name(names[v]) + (f"<sup>{power}</sup>" if power > 1 else "") for v, power in powers)
 
 
 def _name(name: str) -> str:
     shown = words.short(name)
     title = "" if shown == name else f' title="{_text(name[:300])}"'
-    return f"<bdi{title}>{escape(shown)}</bdi>"
+    return f"<bdi{title}>{_breakable(shown)}</bdi>"
+
+
+def _breakable(name: str) -> str:
+    """Escaped, with places at which a long name may be broken."""
+    return _BREAKS.sub("<wbr>", escape(name))
 
 
 def _pictures(found: dict[str, Any]) -> str:
@@ -185,27 +208,44 @@ def _pictures(found: dict[str, Any]) -> str:
     if shown["why"]:
         return f"<p>The densities of the model are not shown: {_text(shown['why'])}.</p>"
     data = found["fit"] is not None
-    what = "Grey: the samples. Blue: the model" if data else "The model, by draws from it"
-    given = ", each variable given the others, averaged over the samples" if data else ""
     some = len(shown["marginals"]) < len(names)
     worst = f" The {len(shown['marginals'])} of {len(names):,} variables that fit worst." if some and data else ""
     worst = worst or (f" The first {len(shown['marginals'])} of {len(names):,} variables." if some else "")
-    out = [f"<p>{what}{given}.{worst}</p>", _panels(shown["marginals"], names, "Density")]
+    out = [f"<p>{_legend(found)}{worst}</p>", _panels(shown["marginals"], names, "Density", shown["of"])]
     if shown["pairs"]:
         text = f"{many(len(shown['pairs']), 'pair')}, the strongest first; the first variable runs to the right."
-        out.append(f"<h3>Pairs</h3><p>{text} Contours hold 25, 50, 75 and 95 % of the model.</p>")
-        out.append(_panels(shown["pairs"], names, "Density of the pair"))
+        masses = "25, 50, 75 and 95 %" if len(shown["of"]) == 1 else "50 and 95 %"
+        out.append(f"<h3>Pairs</h3><p>{text} Contours hold {masses} of the model.</p>")
+        out.append(_panels(shown["pairs"], names, "Density of the pair", shown["of"]))
     return "".join(out)
 
 
-def _panels(panels: list[dict[str, Any]], names: list[str], what: str) -> str:
-    out = []
+def _legend(found: dict[str, Any]) -> str:
+    """What lines and colours mean, or why a line is not there."""
+    checked: Checked | None = found["fit"]
+    if checked is None:
+        return "The model, by draws from it."
+    given = (
+        '<span class="key dashed">Orange, dashed</span>: each variable given the others, averaged over the samples, '
+        "which is what was fitted"
+    )
+    if "model" in found["pictures"]["of"]:
+        return (
+            'Grey: the samples. <span class="key">Blue</span>: the model by itself, from its own draws. '
+            f"{given}. Where the two lines differ, the model has its mass elsewhere than the samples."
+        )
+    return f"Grey: the samples. {given}. What the model by itself has is not shown: {_text(checked.not_drawn)}."
+
+
+def _panels(panels: list[dict[str, Any]], names: list[str], what: str, of: list[str]) -> str:
+    out, both = [], len(of) > 1
     for panel in panels:
         called = " and ".join(words.short(names[v]) for v in panel["v"])
         alone = "a line" if len(panel["v"]) == 1 else "contours"
         seen = "a histogram" if len(panel["v"]) == 1 else "dots"
         over = "" if panel["n"] is None else f", over {seen} of {many(panel['n'], 'sample')}"
-        alt = escape(f"{what} of {called} under the model as {alone}{over}")
+        more = ", and of the model given the other variables, dashed" if both else ""
+        alt = escape(f"{what} of {called} under the model as {alone}{more}{over}")
         caption = " × ".join(_name(names[v]) for v in panel["v"])
         out.append(f'<figure><img src="{panel["src"]}" alt="{alt}"><figcaption>{caption}</figcaption></figure>')
     return f'<div class="panels{" pairs" if panels and len(panels[0]["v"]) > 1 else ""}">{"".join(out)}</div>'
@@ -246,7 +286,7 @@ def _moments(table: Any) -> str:
         return ""
     far = table.reindex(table["z"].abs().sort_values(ascending=False, kind="stable").index).head(_MOMENTS)
     rows = [
-        (escape(words.short(name, 80)), *(escape(words.number(row[key], 3)) for key in ("observed", "model", "z")))
+        (_breakable(words.short(name, 80)), *(escape(words.number(row[key], 3)) for key in ("observed", "model", "z")))
         for name, row in far.iterrows()
     ]
     return (
@@ -259,9 +299,8 @@ def _moments(table: Any) -> str:
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]], caption: str) -> str:
     """Cells are HTML already."""
     top = "".join(f'<th scope="col">{escape(one)}</th>' for one in head)
-    body = "".join(
-        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>' for row in rows
-    )
+    cells = lambda row: "".join(f"<td>{cell}</td>" for cell in row[1:])
+    body = "".join(f'<tr><th scope="row"><span class="term">{row[0]}</span></th>{cells(row)}</tr>' for row in rows)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
         f'<caption class="hidden">{escape(caption)}</caption>'
