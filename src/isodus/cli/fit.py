@@ -154,7 +154,8 @@ def fit(
             found |= {"said": said.lines, "warnings": warning_lines(caught), "seconds": learned}
             typer.echo(as_json(found))
             return
-        said(f"learned by {estimator} in {learned:.2f} s\n\n{model.summary(level=level)}\n")
+        how = f"{estimator}, with the moments of the data," if match_moments else estimator
+        said(f"learned by {how} in {learned:.2f} s\n\n{model.summary(level=level)}\n")
         show_warnings(caught)
         for line in _lines(found, model, learner.status_):
             said(line)
