@@ -268,4 +268,7 @@ def test_no_word_is_broken_in_a_table(browser, tmp_path):
                 return found; }"""
         )
         assert broken == []
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 680, "height": 900})  # A4 within its margins
+        assert page.evaluate("document.documentElement.scrollWidth") <= 680
         page.close()
