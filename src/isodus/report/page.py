@@ -189,7 +189,8 @@ def _row(k: int, row: dict[str, Any], names: list[str], columns: list[tuple[str,
 
 def _term(powers: list[list[int]], names: list[str]) -> str:
     """x0²·x1, with the whole of a name that was cut as its title."""
-    return "·<wbr>".join(_name(names[v]) + (f"<sup>{power}</sup>" if power > 1 else "") for v, power in powers)
+    factor = lambda v, power: f"{_name(names[v])}{f'<sup>{power}</sup>' if power > 1 else ''}"
+    return "·<wbr>".join(f'<span class="factor">{factor(v, power)}</span>' for v, power in powers)
 
 
 def _name(name: str) -> str:
