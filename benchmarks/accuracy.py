@@ -5,6 +5,7 @@ fit, averaged over sets; a ratio of two estimators' errors has the standard erro
 likelihood is computed here where it can be: Gaussians in closed form, one and two variables by sums over a grid.
 
     python benchmarks/accuracy.py [--sets 45] [--quick] [--only pair] [--jobs 2] [--save accuracy.csv]
+    python benchmarks/accuracy.py --table     (the table of docs/benchmarks.md alone, some minutes)
 """
 
 import argparse
@@ -62,6 +63,7 @@ ESTIMATORS = {
     "nu auto, precision": lambda terms: ISODUS(**terms, refine=0, consensus="precision"),
     **{f"nu {nu}": partial(lambda nu, terms: ISODUS(**terms, refine=0, nu=nu), nu) for nu in GRID},
 }
+IN_THE_DOCS = ("ISODUS", "pseudo-likelihood", "score matching", "paper")
 
 
 def maximum_likelihood(X, terms, truth):
@@ -90,8 +92,8 @@ def maximum_likelihood(X, terms, truth):
     raise RuntimeError("maximum likelihood did not converge")
 
 
-def one_set(job):
-    """Errors of all estimators on one set of samples, a row each."""
+def one_set(job, labels=tuple(ESTIMATORS)):
+    """Errors of estimators on one set of samples, a row each."""
     name, n, seed = job
     model, options = MODELS[name]
     truth = model()
@@ -99,9 +101,9 @@ def one_set(job):
     rows = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for label, make in ESTIMATORS.items():
+        for label in labels:
             caught.clear()
-            estimator = make(options).fit(X)
+            estimator = ESTIMATORS[label](options).fit(X)
             values = estimator.model_.to_dict()
             error = np.mean([abs(value - true.get(term, 0.0)) for term, value in values.items()])
             rows.append((name, n, seed, label, error, set(estimator.status_) == {"converged"}))
@@ -164,22 +166,37 @@ def show(table, sets):
     return misses
 
 
+def table_of_the_docs(table):
+    """The ratios as docs/benchmarks.md has them, and which fits did not converge."""
+    print(f"| model | {' | '.join(IN_THE_DOCS)} |\n| --- |{' --- |' * len(IN_THE_DOCS)}")
+    for name, part in table.groupby("model", sort=False):
+        errors = part.pivot(index="set", columns="estimator", values="error")
+        floor = "maximum likelihood" if "maximum likelihood" in errors else "pseudo-likelihood"
+        cells = ("{:.3f} ± {:.3f}".format(*ratio(errors[label], errors[floor])) for label in IN_THE_DOCS)
+        print(f"| {name} | {' | '.join(cells)} |")
+    bad = table[~table.converged].groupby(["model", "estimator"]).size()
+    print(f"\nsets with a status other than converged:\n{bad.to_string()}" if len(bad) else "\nall converged")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=45)
     parser.add_argument("--quick", action="store_true", help="10 sets, n up to 30,000")
+    parser.add_argument("--table", action="store_true", help="four estimators at n = 30,000, as in docs/benchmarks.md")
     parser.add_argument("--only", default="", help="models whose name contains this")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--save", help="a CSV file for the errors of every set")
     options = parser.parse_args()
-    sets, sizes = (10, SIZES[:2]) if options.quick else (options.sets, SIZES)
+    sets, sizes = (10, SIZES[:2]) if options.quick else (options.sets, SIZES[1:2] if options.table else SIZES)
     names = [name for name in MODELS if options.only in name]
     # the longest first, so that no process is left with one at the end
     jobs = [(name, n, seed) for n in sizes[::-1] for name in names for seed in range(sets)]
     with ProcessPoolExecutor(options.jobs) as pool:
-        sets_done = track(pool.map(one_set, jobs), "sets", len(jobs), console=Console(stderr=True))
+        work = partial(one_set, labels=IN_THE_DOCS) if options.table else one_set
+        sets_done = track(pool.map(work, jobs), "sets", len(jobs), console=Console(stderr=True))
         rows = [row for part in sets_done for row in part]
-        gaussians = [(n, seed) for n in (1_000, 10_000, 100_000) for seed in range(sets)] if not options.only else []
+        alone = options.only or options.table
+        gaussians = [] if alone else [(n, seed) for n in (1_000, 10_000, 100_000) for seed in range(sets)]
         fits = pd.DataFrame(
             pool.map(gaussian_at_degree_4, gaussians), columns=["n", "ended", "integrable", "difference"]
         )
@@ -187,6 +204,8 @@ def main():
     table = table.sort_values(["n", "set"], kind="stable")
     if options.save:
         table.to_csv(options.save, index=False)
+    if options.table:
+        return table_of_the_docs(table)
     misses = show(table, sets)
     for n, part in fits.groupby("n"):
         worst = part.difference.abs().max()

@@ -164,9 +164,16 @@ def _readable(app, what, name, obj, options, lines):
     lines[:] = out
 
 
+def _rendered(app, docname, source):
+    """Links to scripts of the gallery, which are in the repository, lead to their pages on the site."""
+    text = re.sub(r"\]\(gallery/(plot_\w+)\.py\)", r"](auto_gallery/\1.rst)", source[0])
+    source[0] = text.replace("](gallery/GALLERY_HEADER.rst)", "](auto_gallery/index.rst)")
+
+
 def setup(app):
-    """Connect the two."""
+    """Connect them."""
     inline, block = partial(_equation, block=False), partial(_equation, block=True)
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
     app.connect("autodoc-process-docstring", _readable, priority=100)
+    app.connect("source-read", _rendered)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

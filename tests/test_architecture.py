@@ -11,7 +11,8 @@ ROOT = Path(isodus.__file__).parent
 
 # from the bottom up; a module imports from lower layers, not from its own
 LAYERS = [
-    {"_version", "arrays", "checks", "csv_dialect", "factors", "io", "progress", "significance", "slopes", "supports"},
+    {"_version", "arrays", "checks", "csv_dialect", "factors", "io", "progress", "significance", "slopes", "supports"}
+    | {"wording"},
     {"dependence", "files", "functions", "sample_complexity", "tables", "univariate"},
     {"spaces"},
     {"references", "ties"},

@@ -15,6 +15,7 @@ from processes import isodus
 from sklearn.datasets import load_breast_cancer
 
 from isodus import ISODUS, PolynomialModel
+from isodus.cli.sample import sample
 from isodus.datasets import double_wells, paper_pair, regular_gaussian
 
 N = 1500
@@ -309,3 +310,46 @@ def test_draws_that_are_unlike_the_samples_are_told(tmp_path):
         as_csv(pd.DataFrame(np.asarray(paper_pair(1).sample(3000, rng=0)), columns=["a", "b"]))
     )
     assert json.loads(isodus("fit", tmp_path / "pair.csv", "--json").stdout)["warnings"] == []
+
+
+def test_a_model_to_sample_from(tmp_path):
+    frame = pd.DataFrame(np.asarray(double_wells(2).sample(500, rng=0)), columns=["a", "b"])
+    (tmp_path / "wells.csv").write_text(as_csv(frame.assign(n=1)))
+    options = ("--columns", "a,b", "--degree", 4, "--match-moments")
+    done = isodus("fit", "wells.csv", *options, "-o", "m.json", "--report", "m.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    model = PolynomialModel.load(tmp_path / "m.json")
+    assert model.settings["estimator"] == "match_moments"
+    assert model.basis.degree == 6
+    assert "by match_moments" in (tmp_path / "m.html").read_text(encoding="utf-8")
+    np.testing.assert_allclose(np.asarray(model.sample(20_000, rng=0)).std(axis=0), frame.std(), rtol=0.05)
+    done = isodus("fit", "wells.csv", *options, "--weights", "n", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"--match-moments does not know of --weights" in done.stderr
+
+
+def test_pictures_and_reports_that_were_not_named_replace_nothing(tmp_path, frame):
+    ISODUS(2).fit(frame).model_.save(tmp_path / "m.json")
+    for command, written in (("plot", "m.graph.png"), ("report", "m.html")):
+        assert isodus(command, "m.json", cwd=tmp_path).returncode == 0
+        before = (tmp_path / written).stat().st_mtime_ns
+        done = isodus(command, "m.json", cwd=tmp_path)
+        assert done.returncode == 1
+        assert f"{written} is there already" in done.stderr.decode()
+        assert (tmp_path / written).stat().st_mtime_ns == before
+        assert isodus(command, "m.json", "-o", written, cwd=tmp_path).returncode == 0
+
+
+def test_on_a_terminal_the_first_samples_are_shown(tmp_path, frame, monkeypatch, capsys):
+    ISODUS(2).fit(frame).model_.save(tmp_path / "m.json")
+    sample(tmp_path / "m.json")
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 1000
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    sample(tmp_path / "m.json")
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 1 + 10
+    assert "the first 10 of 1,000 rows; -o samples.csv writes all" in shown.err
+    sample(tmp_path / "m.json", n=10)
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 1 + 10
+    assert "the first" not in shown.err

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from scipy.stats import chi2, f, norm, sem
 
 from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching
-from isodus.comparison import compare, nested_test
+from isodus.comparison import compare, nested_test, predicted
 from isodus.datasets import double_wells, gaussian
 
 WELLS = double_wells(2, height=1.0, coupling=0.5)
@@ -141,8 +141,26 @@ def test_a_score_without_a_density_names_the_variable():
 
 
 def test_without_a_gaussian_it_says_so():
-    result = compare([fitted(ISODUS, 4, WELLS)], frame(drawn(WELLS, 2000)[1500:]))
-    assert result.verdict.startswith("no Gaussian to compare with (degree=2); terms of ISODUS (degree 4) beyond")
+    new = frame(drawn(WELLS, 2000)[1500:])
+    result = compare([fitted(ISODUS, 4, WELLS), fitted(PseudoLikelihood, 4, WELLS)], new)
+    assert result.verdict.startswith("no Gaussian to compare with (degree=2); terms of ")
+
+
+def test_of_one_model_it_says_that_there_is_nothing_to_compare_with():
+    new = frame(drawn(WELLS, 2000)[1500:])
+    verdict = compare([fitted(ISODUS, 4, WELLS)], new).verdict
+    assert verdict.startswith("ISODUS (degree 4) is the only model: there is nothing to compare it with; its terms bey")
+    assert "take" not in verdict
+    assert compare([fitted(ISODUS, 2, WELLS)], new).verdict.endswith(
+        "the only model: there is nothing to compare it with"
+    )
+
+
+def test_whether_a_model_predicts_better_than_a_gaussian_is_put_into_words():
+    assert predicted(-1.3, -1.2).endswith("worse than a Gaussian with all pairs, by 0.1 nats")
+    assert "better" in predicted(-1.2, -1.3)
+    assert predicted(-1.2, -1.2001).endswith("and no better")
+    assert predicted(-1.2, float("nan")) == ""
 
 
 def test_names_of_a_list_are_as_long_as_it_takes():
@@ -160,7 +178,9 @@ def test_names_of_a_list_are_as_long_as_it_takes():
     notes = result.wald.set_index("name")["note"]
     assert "with l1 and without debias=True" in notes[f"2: ISODUS (degree 4, {k} terms)"]
     chosen = compare([fitted(ISODUS, 4, WELLS, l1="auto")], frame(drawn(WELLS, 300)))
-    assert chosen.wald["note"].tolist() == ["terms were chosen by a penalty from the same samples"]
+    said = "p is too small, as a penalty chose the terms from the same samples"
+    assert chosen.wald["note"].tolist() == [said]
+    assert said in chosen.verdict
 
 
 def test_variables_are_matched_by_name():

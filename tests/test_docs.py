@@ -10,7 +10,9 @@ import matplotlib
 import pytest
 from typer.testing import CliRunner
 
+from isodus import ISODUS
 from isodus.cli import app
+from isodus.datasets import double_wells
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -79,8 +81,6 @@ def anchors(path):
 
 def source(path):
     """What a page that the site makes is made of; any other path as it is."""
-    if path.parent.name == "auto_gallery":
-        return DOCS / "gallery" / ("GALLERY_HEADER.rst" if path.stem == "index" else f"{path.stem}.py")
     if path.parent.name == "reference":
         return ROOT / "src" / Path(*path.stem.split(".")[:1])
     return path
@@ -124,6 +124,17 @@ def test_messages_that_are_explained_exist():
     assert len(headings) > 20
     unknown = [heading for heading in headings if not any(heading in message for message in messages)]
     assert not unknown
+
+
+def test_what_the_readme_says_of_its_example():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = ISODUS(degree=4).fit(double_wells(4).sample(4000, rng=0)).model_.interactions().set_index("variables")
+    found = table[table["q_value"] < 0.05]
+    true = {"x0*x1", "x1*x2", "x2*x3"}
+    assert true <= set(found.index)
+    assert found.loc[sorted(true), "q_value"].max() < 1e-90
+    (false,) = set(found.index) - true
+    assert f"`{false}` with q = {found.loc[false, 'q_value']:.2f}" in text
 
 
 def test_gallery_is_complete():

@@ -11,8 +11,9 @@ from scipy.integrate import quad
 from scipy.stats import kstest, norm
 
 from isodus import MonomialBasis, PolynomialModel, univariate
+from isodus.datasets import double_wells
 from isodus.energy import cofactor_matrix, gradient
-from isodus.goodness import goodness_of_fit, moment_table, plot_residuals, residual_test, residuals, stein_test
+from isodus.goodness import goodness_of_fit, moment_table, plot_residuals, residual_test, residuals, stein_test, unlike
 from isodus.goodness.residual import _edges, drift
 from isodus.goodness.rows import by_power, evenly, neighbours, signs
 from isodus.goodness.stein import Kernel, _signed, _sums
@@ -416,7 +417,9 @@ def test_verdicts():
 
     score = replace(fine, stein=replace(fine.stein, p_value=0.001))
     worst = fine.stein.by_variable.idxmax()
-    assert score.verdict.startswith(f"misfit: the score, most at {worst} (Stein p = 0.001")
+    assert score.verdict.startswith(
+        f"misfit: the Stein test of all variables together, most at {worst} (Stein p = 0.001"
+    )
 
 
 def test_mass_far_from_the_samples_is_a_misfit():
@@ -530,3 +533,25 @@ def test_plot_of_residuals():
     assert result.plot(ax) is ax
     assert ax.get_legend() is None
     plt.close(figure)
+
+
+def test_draws_with_other_means_or_spreads_are_told():
+    truth = double_wells(3)
+    X = np.asarray(truth.sample(800, rng=0))
+    fit = goodness_of_fit(truth, X)
+    assert fit.unlike == []
+    assert fit.draws.shape == (10_000, 3)
+    fit = goodness_of_fit(truth, X * [1.0, 1.0, 2.0] + [0.0, 1.2, 0.0])
+    assert set(fit.unlike) == {"x1", "x2"}
+    assert "draws of the model have other means or spreads than the samples in" in fit.verdict
+    assert goodness_of_fit(truth, X, n_draws=0).draws is None
+
+
+def test_few_samples_do_not_make_draws_unlike():
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal((4000, 2))
+    found = [unlike(draws, rng.standard_normal((12, 2)), ["a", "b"]).names for _ in range(200)]
+    assert sum(map(len, found)) <= 2
+    far = unlike(draws, rng.normal([0.0, 0.7], 1.0, (400, 2)), ["a", "b"], np.ones(400))
+    assert far.names == ["b"]
+    assert far.words.startswith("b ")

@@ -283,3 +283,21 @@ def test_values_of_any_real_type(model, kind):
     assert np.allclose(np.asarray(model.energy(X.astype(kind)), float), model.energy(X.astype(float)), rtol=1e-5)
     with pytest.raises(ValueError, match="complex"):
         model.energy(X * 1j)
+
+
+def test_a_summary_says_that_intervals_are_of_what_was_estimated():
+    model = PolynomialModel.from_dict({(0, 0): 1.0, (0, 1): 0.5, (1, 1): 1.0})
+    sure = replace(model, covariance=0.01 * np.eye(3), n_samples=100)
+    assert "θ was moved" not in sure.summary()
+    assert "θ was moved from there, and may be outside of them" in replace(sure, moved_from=model.theta + 1).summary()
+
+
+def test_a_summary_tells_of_how_many_candidates_a_penalty_chose():
+    model = PolynomialModel.from_dict({(0, 0): 1.0, (0, 1): 0.5, (1, 1): 1.0, (2, 2): 1.0})
+    settings = {"estimator": "ISODUS", "degree": 4, "max_order": 2, "l1": "auto"}
+    model = replace(model, covariance=1e-4 * np.eye(4), n_samples=100, settings=settings)
+    told = "the penalty left 1 set of variables, of 3 candidates; 1 of these interact at a false discovery rate of 5 %"
+    assert told in model.summary()
+    assert "too optimistic" in model.summary()
+    assert "candidates" not in replace(model, settings=settings | {"exclude": "[(0, 2)]"}).summary()
+    assert "1 of 1 sets of variables interact" in replace(model, settings=settings | {"debias": "split"}).summary()

@@ -261,7 +261,7 @@ def test_a_forest_has_intervals_where_they_are_known(wells):
     assert "90 % intervals, all at once" in wide.get_xlabel()
     assert np.ptp(wide.collections[0].get_segments()[0][:, 0]) > np.ptp(spans[0])
     plain = drawn(plotting.forest, double_wells(5), units="raw", terms="all")
-    assert plain.get_xlabel() == "θ, in the units of the data"
+    assert plain.get_xlabel() == "θ, in the units of the data\nθ < 0: the term tends to be large; θ > 0: to be small"
     assert "x0⁴" in [t.get_text() for t in plain.get_yticklabels()]
 
 
@@ -321,8 +321,21 @@ def test_residuals_of_models_and_of_what_goodness_found(wells):
     assert ax.get_title() == "4 of 5 variables off (q < 0.05)"
     assert len(ax.get_legend().get_texts()) == 4
     fit = goodness_of_fit(normal, X, n_draws=10)
-    assert fit.plot(figure().add_subplot()).get_title() == ax.get_title()
-    assert drawn(plotting.residuals, fit, None).get_title() == ax.get_title()
+    title = f"{len(fit.misfits)} of 5 variables off (q < 0.025)"  # as many as its verdict names
+    assert fit.plot(figure().add_subplot()).get_title() == title
+    assert drawn(plotting.residuals, fit, None).get_title() == title
+
+
+def test_the_model_itself_and_given_the_data_are_drawn_side_by_side(wells):
+    model, X = wells
+    draws = np.asarray(model.sample(200, rng=0))
+    for rest in ("both", {"model": draws, "data": X}):
+        panels = model.plot("marginals", X, figure(), variables=[0], rest=rest)
+        assert [line.get_linestyle() for line in panels[0].lines] == ["-", "--"]
+        panels = model.plot("pairs", X, figure(), variables=[0, 1], rest=rest)
+        assert [len(lines.levels) for lines in panels[0].collections if hasattr(lines, "levels")] == [2, 2]
+    (panel,) = model.plot("marginals", X, figure(), variables=[0], rest={"data": X})
+    assert [line.get_linestyle() for line in panel.lines] == ["--"]
 
 
 def test_a_penalty_path_marks_what_was_chosen(sixty):
@@ -421,8 +434,9 @@ def test_pictures_are_saved(tmp_path, wells):
         (lambda m, X: m.plot("marginals", X[:, :2]), r"X has shape \(1000, 2\)"),
         (lambda m, X: m.plot("marginals", np.where(X[3, 2] == X, np.nan, X)), "X holds nan in row 3, column x2"),
         (lambda m, X: m.plot("marginals", X, Figure().subplots(1, 2)), "5 matplotlib axes are needed, and 2 were"),
-        (lambda m, X: m.plot("pairs", X, rest="both"), 'rest must be "data", "model" or an array'),
+        (lambda m, X: m.plot("pairs", X, rest="none"), 'rest must be "data", "model", "both", an array'),
         (lambda m, X: m.plot("pairs", rest="data"), 'rest="data" takes data'),
+        (lambda m, X: m.plot("pairs", X, rest={"draws": X}), "a dict of rows has .*, not 'draws'"),
         *(
             (lambda m, X, kind=kind: plotting.plot(kind, ISODUS(), X), "a PolynomialModel is wanted .*, not ISODUS")
             for kind in plotting.KINDS

@@ -41,6 +41,19 @@ def test_a_function_is_told_of_everything_at_once():
     assert told == [("fits", 1, 3), ("fits", 3, 3), ("steps", 7, None)]
 
 
+def test_without_a_terminal_there_is_a_log(monkeypatch, caplog, capsys):
+    monkeypatch.setattr(progress, "_LOGGED", 0.0)
+    caplog.set_level("INFO", "isodus")
+    with Progress() as outer:
+        outer("sampling", 100, 2000)
+        with Progress() as inner:
+            inner("inside", 1, 2)
+    with Progress(False) as quiet:
+        quiet("nothing", 1, 2)
+    assert caplog.messages == ["sampling: 100 of 2,000"]
+    assert capsys.readouterr().err == ""
+
+
 def test_threads_have_bars_of_their_own():
     told = []
     with Progress(lambda *where: told.append(where)):

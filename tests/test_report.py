@@ -6,11 +6,14 @@ import re
 import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from PIL import Image
 from typer.testing import CliRunner
 
 from isodus import ISODUS, PolynomialModel, PseudoLikelihood, write_report
@@ -18,10 +21,9 @@ from isodus.cli import app
 from isodus.datasets import double_wells, paper_pair, regular_gaussian
 from isodus.goodness import goodness_of_fit
 from isodus.report.page import embedded
-from isodus.report.words import once
 
 ODD = ["<script>alert(1)</script>", "a\"b'c", "</script><img src=x onerror=alert(2)>", "😀 naïve & co", "=1+1,\n$x$"]
-VOID = {"meta", "link", "img", "input", "br"}
+VOID = {"meta", "link", "img", "input", "br", "wbr"}
 
 
 class Reader(HTMLParser):
@@ -90,7 +92,10 @@ def test_it_says_what_the_model_and_the_samples_say(tmp_path, wells):
     images = [value for tag, name, value in read.attributes if (tag, name) == ("img", "src")]
     assert len(images) == 3 + 3 + 1
     alts = [value for tag, name, value in read.attributes if (tag, name) == ("img", "alt")]
-    assert "Density of alpha under the model as a line, over a histogram of 600 samples" in alts
+    both = "Density of alpha under the model as a line, and of the model given the other variables, dashed"
+    assert f"{both}, over a histogram of 600 samples" in alts
+    assert "Blue" in read.text
+    assert "On the samples that it was learned from it predicts a variable from the others better than" in text
     assert len(page) < 1_500_000
 
 
@@ -161,7 +166,10 @@ def test_terms_that_were_chosen_from_the_same_samples(tmp_path):
     est = ISODUS(2, l1="auto").fit(X)
     text = " ".join(Reader(report(tmp_path, est, X)).text)
     assert "Which terms are in the model was chosen by a penalty from the same samples." in text
-    assert "that does not know that terms were chosen from the same samples" in text
+    assert re.search(
+        r"Of 28 candidate pairs of variables the penalty left \d+\. \d+ of these interact at a false", text
+    )
+    assert "which is too optimistic: they were chosen from the same samples" in text
     est = ISODUS(2, l1=0.2).fit(X)
     assert est.model_.covariance is None
     read = Reader(report(tmp_path, est, X))
@@ -174,9 +182,10 @@ def test_whose_samples_they_are(tmp_path, wells):
     est, X = wells
     new = pd.DataFrame(np.asarray(double_wells(3).sample(600, rng=5)), columns=X.columns)
     said = lambda *arguments, **options: " ".join(Reader(report(tmp_path, *arguments, **options)).text)
-    assert "that the model was learned from, by their number and their middles. The tests take" in said(est.model_, X)
+    agree = "that the model was learned from (their number, means and spreads agree). The tests take"
+    assert agree in said(est.model_, X)
     text = said(est, new + 0.3)
-    assert "not taken for those that the model was learned from" in text
+    assert "that are taken for new ones: their number, means or spreads are not those of the samples that the" in text
     assert goodness_of_fit(est.model_, new + 0.3, n_draws=0).verdict.split(" (")[0][1:] in text
     assert "that were said to be new" in said(est, new, new=True)
     text = said(est, X, sample_weight=np.full(600, 2.0))
@@ -239,15 +248,16 @@ def test_the_command(tmp_path, wells, monkeypatch):
     assert done.exit_code == 0, done.stderr
     assert done.stdout == "written to b.html\n"
     text = " ".join(Reader(Path("b.html").read_text(encoding="utf-8")).text)
-    assert "that the model was learned from, by their number and their middles" in text
+    assert "that the model was learned from (their number, means and spreads agree)" in text
     assert "Wells" in text
     done = isodus("report", "m.json", "--json")
     assert json.loads(done.stdout) == {"written": "m.html", "said": [], "warnings": []}
     for arguments, words in (
         (("m.json", "-o", "r.txt"), "ends in .html"),
         (("none.json",), "there is no file"),
-        (("m.json", "--weights", "alpha"), "give --data too"),
-        (("m.json", "--data", "none.csv"), "none.csv"),
+        (("m.json", "--weights", "alpha", "-o", "c.html"), "give --data too"),
+        (("m.json", "--data", "none.csv", "-o", "c.html"), "none.csv"),
+        (("m.json",), "m.html is there already: name a file for the report with -o; -o m.html replaces it"),
     ):
         done = isodus("report", *arguments)
         assert done.exit_code == 1
@@ -256,19 +266,46 @@ def test_the_command(tmp_path, wells, monkeypatch):
         assert words in line
 
 
-def test_warnings_are_said_once():
-    lines = [
-        "no x1^4: held",
-        "no x2^4: held",
-        "no x3^4: held",
-        "mass far",
-        "mass far. Do this",
-        "no x9: left out",
-        "a b",
-        "a c d",
-    ]
-    assert once(lines) == ["no x1^4, x2^4, x3^4: held", "mass far. Do this", "no x9: left out", "a b", "a c d"]
-    assert once(["p q r", "p s t"]) == ["p q r", "p s t"]
-    assert once(["a b c", "a d c", "a d e"]) == ["a b, d c", "a d e"]
-    many = once([f"no v{k}: held" for k in range(40)])
-    assert many == ["no " + ", ".join(f"v{k}" for k in range(12)) + " and 28 more: held"]
+def test_the_figure_of_residuals_holds_its_legend(tmp_path):
+    names = tuple(f"{'a_rather_long_name_of_' * 2}{k}" for k in range(4))
+    X = np.exp(np.random.default_rng(0).standard_normal((500, 4)))
+    model = replace(PseudoLikelihood(2).fit(X).model_, names=names)
+    page = report(tmp_path, model, X)
+    image = Image.open(BytesIO(base64.b64decode(re.search(r"data:image/png;base64,([^\"]*)", page)[1]))).convert("L")
+    edge = np.concatenate([np.asarray(image)[:, :4], np.asarray(image)[:, -4:]], axis=1)
+    assert edge.min() == 255  # a margin: nothing is cut off there
+
+
+def test_what_to_do_about_a_misfit_is_said_and_counts_agree(tmp_path):
+    X = np.exp(np.random.default_rng(0).standard_normal((500, 3)))
+    est = PseudoLikelihood(2).fit(X)
+    found = est.goodness_of_fit(X)
+    text = " ".join(Reader(report(tmp_path, est, X)).text)
+    assert found.verdict[1:] in text
+    assert f"Look at the residuals and the histograms of {', '.join(found.misfits)} below" in text
+    assert found.plot(Figure()).get_title() == f"{len(found.misfits)} of 3 variables off (q < 0.025)"
+
+
+def test_a_model_whose_draws_are_unlike_the_samples_is_shown_as_it_is(tmp_path, wells):
+    est, X = wells
+    read = Reader(report(tmp_path, est.model_, X + 1.0, new=True))
+    text = " ".join(read.text)
+    assert "Do not sample from this model" in text
+    assert "Where the two lines differ, the model has its mass elsewhere than the samples." in text
+    text = " ".join(Reader(report(tmp_path, est, X, sample_weight=np.full(600, 2.0))).text)
+    assert "What the model by itself has is not shown: the tests know nothing of weights." in text
+
+
+def test_long_names_can_be_broken_after_their_words_only(tmp_path):
+    names = ("od280/od315_of_diluted_wines", "alcalinity_of_ash")
+    page = report(tmp_path, replace(paper_pair(), names=names))
+    assert "<bdi>od280/<wbr>od315_<wbr>of_<wbr>diluted_<wbr>wines</bdi></span>·<wbr><span" in page
+
+
+def test_the_report_counts_terms_as_the_summary_does(tmp_path):
+    X = np.asarray(regular_gaussian(8, rng=0).sample(400, rng=1))
+    model = ISODUS(4, l1="auto").fit(X + 3.0).model_
+    words = repr(model).partition("), ")[2]
+    assert words.startswith(f"{len(model.basis)} terms up to degree 4")
+    assert f"with {words}" in " ".join(Reader(report(tmp_path, model)).text)
+    assert words in model.summary()

@@ -242,3 +242,33 @@ def test_print(opened):
     made = page.pdf(format="A4")
     assert made.startswith(b"%PDF")
     assert 8 < made.count(b"/Type /Page\n") < 30
+
+
+def test_no_word_is_broken_in_a_table(browser, tmp_path):
+    names = ("od280/od315_of_diluted_wines", "alcalinity_of_ash", "flavanoids", "proanthocyanins", "color_intensity")
+    X = np.asarray(double_wells(5).sample(400, rng=0))
+    write_report(replace(PseudoLikelihood(4).fit(X).model_, names=names), tmp_path / "r.html", X)
+    for width in (1280, 390):
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto((tmp_path / "r.html").as_uri())
+        broken = page.evaluate(
+            """() => { const found = [];
+                const walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+                for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+                    if (!node.parentElement.closest('table, figcaption')) continue;
+                    if (!node.parentElement.getClientRects().length) continue;
+                    for (const word of node.data.matchAll(/\\w+/g)) {
+                        const range = document.createRange();
+                        range.setStart(node, word.index);
+                        range.setEnd(node, word.index + word[0].length);
+                        const tops = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+                        if (tops.size > 1) found.push(word[0]);
+                    }
+                }
+                return found; }"""
+        )
+        assert broken == []
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 680, "height": 900})  # A4 within its margins
+        assert page.evaluate("document.documentElement.scrollWidth") <= 680
+        page.close()

@@ -1,4 +1,6 @@
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -6,8 +8,8 @@ import pytest
 from cases import NAMESPACES
 
 from isodus import ISODUS, PolynomialModel, PseudoLikelihood, ScoreMatching, open_samples
-from isodus.datasets import gaussian_10, load_sachs, paper_1d, paper_4d
-from isodus.suitability import check_suitability
+from isodus.datasets import double_wells, gaussian_10, load_sachs, paper_1d, paper_4d
+from isodus.suitability import check_suitability, few_rows
 
 
 def messages(X, weight=None, names=None):
@@ -166,3 +168,26 @@ def test_columns_that_nearly_repeat_others_are_not_complained_of():
         ISODUS(2).fit(X)
         ISODUS(2).fit(rng.standard_normal((20, 5)))
     assert not [one for one in caught if "linear functions" in str(one.message)]
+
+
+@pytest.mark.parametrize("estimator", [ISODUS, PseudoLikelihood])
+def test_too_few_rows_for_the_terms_of_a_variable_are_told(estimator):
+    X = np.asarray(double_wells(5).sample(600, rng=0))  # 28 terms a variable, which want 560 rows
+    with pytest.warns(UserWarning, match="28 terms a variable up to degree 4 are too many for 400 rows"):
+        est = estimator(4).fit(X[:400])
+    assert est.notes_[0].endswith("(20 a term are wanted)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimator(4).fit(X)
+        estimator(2).fit(X[:400])
+        estimator(4, l1="auto").fit(X[:400])
+    assert few_rows(560, 28, 4) == "" != few_rows(559, 28, 4)
+
+
+def test_the_page_of_messages_gives_the_same_advice_on_piles_of_values():
+    page = (Path(__file__).parents[1] / "docs" / "faq.md").read_text(encoding="utf-8")
+    parts = dict(re.findall(r"^### (values[^\n]*)\n+(.*?)(?=^#)", page, re.M | re.S))
+    assert len(parts) == 2
+    for advice in parts.values():
+        assert "Leave those rows out" not in advice
+        assert "bias" in advice

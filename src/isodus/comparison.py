@@ -18,6 +18,7 @@ import pandas as pd
 from .arrays import to_host
 from .basis import MonomialBasis
 from .checks import finite_rows, is_index
+from .description import chosen_from_the_same
 from .energy import raw_matrix
 from .model import PolynomialModel
 from .penalties import Terms, positions
@@ -25,8 +26,9 @@ from .samples import floating_rows
 from .significance import FLAT, WaldTest, block, in_other_units, wald
 from .validation import check_weight
 
-__all__ = ["Comparison", "compare", "nested_test"]
+__all__ = ["Comparison", "compare", "nested_test", "predicted"]
 
+_ALIKE = 1e-3  # nats a variable that hardly matter
 _TIE, _ALPHA = 2.0, 0.05  # standard errors of a difference within which the simpler model is taken; a level of tests
 
 
@@ -37,10 +39,10 @@ class Comparison:
     Attributes
     ----------
     table : DataFrame
-        A row a model, the best first. name; n_terms: parameters that are not zero; degree: of these; score: mean over
-        samples and variables of log P(x_i | rest), in nats; stderr; difference: from the best, with the standard error
-        difference_stderr of the differences sample by sample; z: their ratio; no_density: variables whose conditional
-        density does not exist at so many samples, which makes a score −inf.
+        A row a model, the best first. name; n_terms: parameters that are not zero, in standardised variables; degree:
+        of these; score: mean over samples and variables of log P(x_i | rest), in nats; stderr; difference: from the
+        best, with the standard error difference_stderr of the differences sample by sample; z: their ratio;
+        no_density: variables whose conditional density does not exist at so many samples, which makes a score −inf.
     wald : DataFrame
         A row a model with terms beyond degree 2: name; chi2, df, p_value of Wald's test that they are zero; note.
     nested : DataFrame
@@ -146,6 +148,20 @@ def nested_test(large: Any, small: Any = None, *, terms: Terms | None = None) ->
     return _zero(model, np.setdiff1d(np.arange(len(model.basis)), at), raw)
 
 
+def predicted(score: float, gaussian: float) -> str:
+    """In words, whether a model predicts a variable from the others better than a Gaussian with all pairs.
+
+    Both are means of log P(x_i | rest) a variable, on the same samples.
+    """
+    if not (np.isfinite(score) and np.isfinite(gaussian)):
+        return ""
+    ahead = score - gaussian
+    if abs(ahead) < _ALIKE:
+        return "it predicts a variable from the others as well as a Gaussian with all pairs, and no better"
+    how = "better" if ahead > 0 else "worse"
+    return f"it predicts a variable from the others {how} than a Gaussian with all pairs, by {abs(ahead):.2g} nats"
+
+
 def _named(models: Any, X: Any) -> dict[str, PolynomialModel]:
     """Models by name; those of a list by estimator and degree, and more as it takes to tell them apart."""
     if not isinstance(models, Mapping | list | tuple) or not models:
@@ -235,8 +251,8 @@ def _tested(model: PolynomialModel, extra: np.ndarray, raw: bool) -> tuple[float
     held = np.count_nonzero(np.isnan(model.stderr("standardized")[extra]))
     notes = ["in the units of the samples"] if raw else []
     notes += [f"{held} of {len(extra)} terms held at a bound, or left out as unsupported"] if held else []
-    chosen = model.settings.get("l1") and model.settings.get("debias") not in ("split", "one step")
-    notes += ["terms were chosen by a penalty from the same samples"] if chosen else []
+    chosen = chosen_from_the_same(model)
+    notes += ["p is too small, as a penalty chose the terms from the same samples"] if chosen else []
     return *test, "; ".join(notes)
 
 
@@ -257,13 +273,18 @@ def _verdict(table: pd.DataFrame, needed: pd.DataFrame, chosen: str | None) -> s
         return f"no model has all conditional densities at all samples ({best['name']}: {best['no_density']})"
     take = f"take {chosen}{'' if chosen == best['name'] else ', the simplest within two standard errors of the best'}"
     gauss, other = there[there["degree"] <= 2], there[there["degree"] > 2]
+    if len(table) == 1 and other.empty:
+        return f"{chosen}, a Gaussian, is the only model: there is nothing to compare it with"
     if other.empty:
         lost = "".join(f"{row.name} has no conditional density of {row.no_density}; " for row in without.itertuples())
         return f"{lost}all {'others' if lost else 'models'} are Gaussian: {take}"
     name = other["name"].iloc[0]
     _, *test, note = needed[needed["name"] == name].iloc[0]
     found = "are not zero" if test[2] < _ALPHA else "cannot be told from zero"
-    beyond = f"not tested: {note}" if np.isnan(test[2]) else f"{found} ({WaldTest(*test).in_words('Wald χ²')})"
+    words = WaldTest(*test).in_words("Wald χ²") if np.isfinite(test[2]) else ""
+    beyond = f"{found} ({'; '.join(filter(None, (words, note)))})" if words else f"not tested: {note}"
+    if len(table) == 1:
+        return f"{name} is the only model: there is nothing to compare it with; its terms beyond degree 2 {beyond}"
     if gauss.empty:
         return f"no Gaussian to compare with (degree=2); terms of {name} beyond degree 2 {beyond}; {take}"
     gaussian, ahead = f"the Gaussian, {gauss['name'].iloc[0]}", name == best["name"]

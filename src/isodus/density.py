@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +10,7 @@ import pandas as pd
 
 from . import sampling
 from .arrays import Array, one_blas_thread
-from .checks import count, finite_rows, generator, positions
+from .checks import count, finite_rows, generator, positions, warn
 from .conditional import Conditional
 from .diagnostics import Integrability
 from .progress import Progress, Show
@@ -141,11 +140,9 @@ class Density:
         """
         value, error = self._normalised(rng)
         if error and not return_error:
-            warnings.warn(
+            warn(
                 f"log Z is an estimate, by annealed importance sampling: {value:.6g} ± {error:.2g}. "
-                "return_error=True gives both",
-                UserWarning,
-                stacklevel=2,
+                "return_error=True gives both"
             )
         return (value, error) if return_error else value
 

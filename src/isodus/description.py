@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +12,14 @@ import pandas as pd
 from .basis import MonomialBasis
 from .significance import block, check_level, p_values, q_values, stderr, wald, width
 from .spaces import Spaces
+from .wording import many, once
 
 if TYPE_CHECKING:
     import networkx
 
 __all__ = [
+    "candidate_sets",
+    "chosen_from_the_same",
     "graph",
     "hyperedges",
     "in_a_line",
@@ -25,6 +29,7 @@ __all__ = [
     "summary",
     "term_name",
     "term_table",
+    "terms_in_words",
 ]
 
 Term = tuple[int, ...]
@@ -34,8 +39,27 @@ _DISCOVERY = 0.05
 def in_a_line(model: Any) -> str:
     """What it is: how many variables and terms."""
     shown = ", ".join(model.names[:4]) + (", …" if len(model.names) > 4 else "")
-    terms = f"{len(model.basis)} terms up to degree {model.basis.degree}"
-    return f"PolynomialModel: {len(model.names)} variables ({shown}), {terms}"
+    return f"PolynomialModel: {len(model.names)} variables ({shown}), {terms_in_words(model)}"
+
+
+def terms_in_words(model: Any) -> str:
+    """How many terms there are; those of zero are counted, and told."""
+    there = int(np.count_nonzero(model.theta))
+    less = f", {there:,} of them not zero in standardised variables" if there < len(model.basis) else ""
+    return f"{len(model.basis)} terms up to degree {model.basis.degree}{less}"
+
+
+def chosen_from_the_same(model: Any) -> bool:
+    """Whether a penalty chose the terms from the samples that errors and tests are of, which do not know of it."""
+    return bool(model.settings.get("l1")) and model.settings.get("debias") not in ("split", "one step")
+
+
+def candidate_sets(model: Any) -> int | None:
+    """How many sets of interacting variables a penalty had to choose from; None where that is not known."""
+    settings, p = model.settings, len(model.names)
+    if not settings.get("l1") or not settings.get("degree") or settings.get("exclude"):
+        return None
+    return sum(comb(p, k) for k in range(2, min(settings.get("max_order") or p, settings["degree"], p) + 1))
 
 
 def term_name(term: Term, names: Sequence[str], spaces: Spaces | None = None) -> str:
@@ -143,8 +167,8 @@ def summary(model: Any, n_terms: int, level: float = 0.95) -> str:
         lines.append(f"settings: {_settings(model.settings)}")
     if len(order):
         lines.append(
-            f"strongest interactions, by standardised size (of {np.sum(basis.orders > 1)}); with a negative θ the term "
-            "tends to be large, as a*b is of two that rise together"
+            f"strongest interactions, by standardised size (of {np.count_nonzero(theta[basis.orders > 1])}); with a "
+            "negative θ the term tends to be large, as a*b is of two that rise together"
         )
         own, frame = model.stderr("standardized"), model.to_frame(level=level)
         low, high = frame["ci_low"].to_numpy(), frame["ci_high"].to_numpy()
@@ -154,17 +178,31 @@ def summary(model: Any, n_terms: int, level: float = 0.95) -> str:
             f"in the units of the data {_with_interval(raw[k], low[k], high[k], percent)}"
             for name, k in zip(names, order, strict=True)
         ]
-        tests = model.interactions()
-        if tests["q_value"].notna().any():
-            found = tests["variables"][tests["q_value"] < _DISCOVERY].tolist()
-            named = f": {', '.join(found[:8])}{', …' if len(found) > 8 else ''}" if found else ""
-            many = f"{len(found)} of {len(tests)} sets of variables interact"
-            chosen = "l1_chosen" in model.settings and model.settings.get("debias") != "split"
-            doubt = "; too many, as terms were chosen from the same samples" if chosen else ""
-            lines.append(f"{many} at a false discovery rate of 5 %{named}{doubt}")
+        if model.moved_from is not None and model.covariance is not None:
+            lines.append(
+                "± and intervals are of what was estimated; θ was moved from there, and may be outside of them"
+            )
+        lines += _found(model)
     else:
         lines.append("no variables interact")
-    return "\n".join([*lines, *(f"note: {note}" for note in model.settings.get("notes", []))])
+    return "\n".join([*lines, *(f"note: {note}" for note in once(model.settings.get("notes", [])))])
+
+
+def _found(model: Any) -> list[str]:
+    """Which sets of variables interact surely, of how many; nothing where there are no errors."""
+    tests = model.interactions()
+    if not tests["q_value"].notna().any():
+        return []
+    found = tests["variables"][tests["q_value"] < _DISCOVERY].tolist()
+    named = f": {', '.join(found[:8])}{', …' if len(found) > 8 else ''}" if found else ""
+    if not chosen_from_the_same(model):
+        return [f"{len(found)} of {len(tests)} sets of variables interact at a false discovery rate of 5 %{named}"]
+    of, left = candidate_sets(model), f"{many(int((tests['strength'] > 0).sum()), 'set')} of variables"
+    left += f", of {of:,} candidates" if of else ""
+    return [
+        f"the penalty left {left}; {len(found)} of these interact at a false discovery rate of 5 %{named}; too "
+        "optimistic, as they were chosen from the same samples"
+    ]
 
 
 def _settings(settings: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .description import function_name
+from .wording import once
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -117,7 +118,7 @@ def _remarks(model: Any) -> list[str]:
     said = [f"the {_SHOWN} strongest of {many:,} terms; to_frame() has all"] if many > _SHOWN else []
     if model.moved_from is not None and model.covariance is not None:
         said.append("intervals and q are of what was estimated; θ is what it was moved to")
-    return said + [f"note: {note}" for note in model.settings.get("notes", [])]
+    return said + [f"note: {note}" for note in once(model.settings.get("notes", []))]
 
 
 def _frame(model: Any, style: str = "html") -> pd.DataFrame:

@@ -48,17 +48,17 @@ _CLOSE, _USEFUL = 0.1, 0.2  # standard deviations that their moments may be off:
 def match_moments(
     model: PolynomialModel, X: Any, *, rng: int | np.random.Generator | None = None, progress: Show = None
 ) -> PolynomialModel:
-    """The model with the same terms whose samples have the moments of X: maximum likelihood, by Markov chains.
+    """A model whose samples have the moments of X, with the terms of another: maximum likelihood, by Markov chains.
 
     For models that are to be sampled from. What is learned from conditional densities, as all estimators here do, can
-    have its mass far from the data if the data do not follow the model (estimators warn of it); this cannot. A highest
-    power, two degrees above the model's, is added for every variable, so that the density exists whatever the other
-    terms are. It takes seconds to minutes, for up to a few hundred terms.
+    have its mass far from the data if the data do not follow the model (estimators warn of it); this cannot. It has
+    more terms than the model: a highest power of every variable is added, two degrees above the model's, so that the
+    density exists whatever the other terms are. It takes seconds to minutes, for up to a few hundred terms.
 
     Parameters
     ----------
     model : PolynomialModel
-        Its terms, names and units are kept; its parameters are not looked at.
+        Its terms, names and units are taken; its parameters are not looked at.
     X : array or DataFrame of shape (n_samples, n_variables)
         The data.
     rng : int or numpy.random.Generator, optional

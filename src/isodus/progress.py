@@ -1,10 +1,13 @@
 """How far anything slow has come: a bar after a second on a terminal, or a call of the user's own function.
 
+Where there is no terminal, and nothing else is asked for, the logger "isodus" is told every ten seconds.
+
 What is slow opens a `Progress`; what works inside it says `report`, which goes to the one that is open.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -24,7 +27,8 @@ Show = bool | Callable[[str, float, float | None], object] | None
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_PATIENCE = 1.0  # seconds
+_PATIENCE, _LOGGED = 1.0, 10.0  # seconds until a bar is shown, and between lines of a log
+_log = logging.getLogger("isodus")
 _open: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
@@ -41,13 +45,14 @@ class Progress:
             raise ValueError(f"progress must be True, False, None or a function (what, done, total), not {show!r}")
         self._call = None if show is None or isinstance(show, bool) else show
         self.shown = sys.stderr is not None and sys.stderr.isatty() if show is None else bool(show)
-        self._started = time.monotonic()
+        self._started = self._told = time.monotonic()
+        self._logged = show is None and not self.shown
         self._bar: Bar | None = None
         self._busy = False
         self._token: Token[Progress | None]
 
     def __enter__(self) -> Self:
-        self.shown = self.shown and _open.get() is None
+        self.shown, self._logged = (one and _open.get() is None for one in (self.shown, self._logged))
         self._token = _open.set(self)
         return self
 
@@ -63,6 +68,9 @@ class Progress:
 
         Minor reports are shown where there is nothing better: steps of a fit, but not of each fit along a path.
         """
+        if self._logged and time.monotonic() - self._told >= _LOGGED:
+            self._told = time.monotonic()
+            _log.info("%s: %s%s", what, f"{done:,.6g}", "" if total is None else f" of {total:,.6g}")
         if not self.shown or (minor and self._busy):
             return
         if not minor:

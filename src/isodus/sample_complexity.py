@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from . import io
-from .checks import count, generator, is_index
+from .checks import count, generator, is_index, warn
 from .progress import Progress, Show
 
 __all__ = ["SampleComplexity", "smallest_n"]
@@ -148,11 +147,9 @@ def smallest_n(
         _say_interrupted(n, history, found, checkpoint)
     elif found is None:
         best = max(history, key=lambda m: history[m])
-        warnings.warn(
+        warn(
             f"no n up to maximum={maximum:,} had {successes} successes in a row; the most were {history[best]}, at "
-            f"n = {best:,}. Raise maximum, or ask why trials fail",
-            UserWarning,
-            stacklevel=2,
+            f"n = {best:,}. Raise maximum, or ask why trials fail"
         )
     trials = sum(min(k + 1, successes) for k in history.values())
     return SampleComplexity(found, list(history.items()), trials, complete)
@@ -241,8 +238,4 @@ def _say_interrupted(n: int, history: Mapping[int, int], found: int | None, chec
         if checkpoint is None
         else f"They are kept in {checkpoint}: the same call goes on from there"
     )
-    warnings.warn(
-        f"interrupted at n = {n:,}, after {len(history):,} other values of n, of which {best}. {go_on}",
-        UserWarning,
-        stacklevel=3,
-    )
+    warn(f"interrupted at n = {n:,}, after {len(history):,} other values of n, of which {best}. {go_on}")

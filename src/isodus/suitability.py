@@ -12,7 +12,9 @@ from .arrays import Array, namespace, on_device, to_host, transposed
 from .checks import warn
 from .samples import ROWS_IN_ORDER as _SORTED
 
-__all__ = ["check_independence", "check_suitability"]
+__all__ = ["ROWS_A_TERM", "check_independence", "check_suitability", "few_rows"]
+
+ROWS_A_TERM = 20  # of a variable, that a fit without a penalty wants at degrees above 2
 
 _ROWS, _VALUES = 100_000, 10_000_000  # most rows, and most values in all, that are looked at for tails
 _EXCESS, _ERRORS = 1.5, 10.0  # excess kurtosis, and how many standard errors of it, that make a heavy tail
@@ -33,13 +35,13 @@ _WORDS = {
     ),
     "end": (
         "values that pile up at an end of the range, as at a detection limit",
-        "A density has no such pile, and is bent by it. Leave those rows out if they are few, or the variable if they "
-        "are many",
+        "A density has no such pile, and is bent by it. If they are few, see whether the answer changes without those "
+        "rows, which biases it too; if they are many, leave the variable out",
     ),
     "inside": (
         "values far more frequent than those next to them",
-        "A density has none. Were they filled in for missing values, or rounded? Leave those rows out, or add the "
-        "digits that rounding took",
+        "A density has none. If they were filled in, make them missing values again; if they were rounded, add random "
+        "digits within the rounding. To leave rows out by their value biases the answer",
     ),
     "few": (
         "few distinct values, as of counts, classes or coarse rounding",
@@ -47,6 +49,15 @@ _WORDS = {
         "each of its values",
     ),
 }
+
+
+def few_rows(n: int, terms: int, degree: int) -> str:
+    """What there is to say of too few rows for the terms of a variable; nothing if there are enough."""
+    if degree < 3 or n >= ROWS_A_TERM * terms:
+        return ""
+    return (
+        f"{terms} terms a variable up to degree {degree} are too many for {n:,} rows ({ROWS_A_TERM} a term are wanted)"
+    )
 
 
 def check_suitability(

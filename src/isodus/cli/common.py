@@ -28,6 +28,7 @@ __all__ = [
     "load_model",
     "seconds",
     "show_warnings",
+    "unnamed_output",
     "warning_lines",
 ]
 
@@ -93,6 +94,13 @@ def check_output(
     for file, content in sources.items():
         if file is not None and output.exists() and file.exists() and output.samefile(file):
             raise ValueError(f"{what} would replace {content} in {file}: name another file")
+
+
+def unnamed_output(output: Path, what: str) -> Path:
+    """A file that the user has not named: one that is there already is not replaced."""
+    if output.exists():
+        raise ValueError(f"{output} is there already: name a file for {what} with -o; -o {output} replaces it")
+    return output
 
 
 def as_json(content: Any) -> str:

@@ -17,6 +17,10 @@ from rich.console import Console
 
 from .. import io
 from .._version import __version__
+from ..checks import warn
+from ..comparison import predicted
+from ..description import chosen_from_the_same
+from ..suitability import few_rows
 from ..tables import Table, complete, read_table
 from ..transforms import as_setting, parsed, transformed
 from .common import Debug, Json, as_json, check_output, counted, errors_in_a_line, seconds, show_warnings, warning_lines
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 _REMEDY = "Use --transform asinh, or leave those columns or rows out"
-_ROWS_A_TERM, _MOST_CANDIDATES = 20, 20_000
+_MOST_CANDIDATES = 20_000
 _DRAWS = 4000  # of the model, that are held against the samples
 _MOST_SCORED = 200_000  # rows that scores are taken on, where there are more
 _ROUNDS = 3  # of filling in what is missing and learning again
@@ -96,9 +100,16 @@ def fit(
             help="Penalty that leaves few terms: a number, or auto, ebic, cv or stars to choose one.",
         ),
     ] = None,
+    match_moments: Annotated[
+        bool,
+        typer.Option(
+            "--match-moments",
+            help="Then find a model to sample from: these terms, a power more of each column, the data's moments.",
+        ),
+    ] = False,
     device: Annotated[str | None, typer.Option(help="Where to compute, such as cuda.")] = None,
     level: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="Of what is filled in.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of what is filled in, and of chains.")] = 0,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -121,6 +132,8 @@ def fit(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             filled = _learned(learner, table, seed, said)
+            if match_moments:
+                _match(learner, filled, seed)
             learned = time.perf_counter() - started
             with Console(stderr=True).status("comparing with the samples and a Gaussian"):
                 _warn_of_draws(learner.model_, learner.integrability_, filled)
@@ -133,28 +146,28 @@ def fit(
         if output and terms:
             found["written"] = _written(model, output, terms, level)
         if report:
-            caught += _report(learner, model, report, filled, [*said.lines[1:], *warning_lines(caught)])
+            learner.model_ = model  # with what was taken of the samples
+            source = model if match_moments else learner
+            caught += _report(source, report, filled, [*said.lines[1:], *warning_lines(caught)])
             found["report"] = str(report)
         if json:
             found |= {"said": said.lines, "warnings": warning_lines(caught), "seconds": learned}
             typer.echo(as_json(found))
             return
-        said(f"learned by {estimator} in {learned:.2f} s\n\n{model.summary(level=level)}\n")
+        how = f"{estimator}, with the moments of the data," if match_moments else estimator
+        said(f"learned by {how} in {learned:.2f} s\n\n{model.summary(level=level)}\n")
         show_warnings(caught)
         for line in _lines(found, model, learner.status_):
             said(line)
 
 
-def _report(
-    learner: Any, model: PolynomialModel, path: Path, table: Table, said: Sequence[str]
-) -> list[warnings.WarningMessage]:
-    """Write a report of what was learned; what was warned of meanwhile."""
+def _report(source: Any, path: Path, table: Table, said: Sequence[str]) -> list[warnings.WarningMessage]:
+    """Write a report of what was learned; what was warned of meanwhile. source: the estimator, or a model."""
     from .. import write_report
 
-    learner.model_ = model  # with what was taken of the samples
     with warnings.catch_warnings(record=True) as caught, Console(stderr=True).status("making the report"):
         warnings.simplefilter("always")
-        write_report(learner, path, table.frame, sample_weight=table.weight, new=False, said=said)
+        write_report(source, path, table.frame, sample_weight=table.weight, new=False, said=said)
     return caught
 
 
@@ -206,17 +219,20 @@ def _suited(n: int, p: int, degree: int | None, max_order: int | None, l1: str |
     if not (degree is None and max_order is None and l1 is None):
         return Chosen(degree or 4, max_order or 2, _penalty(l1 or "0"), "")
     a_variable, all_terms = 4 + 6 * (p - 1), 4 * p + 3 * p * (p - 1)
-    if n >= _ROWS_A_TERM * a_variable:
+    why = few_rows(n, a_variable, 4)
+    if not why:
         return Chosen(4, 2, 0.0, "")
-    why = (
-        f"{counted(a_variable, 'term')} a variable up to degree 4 are too many for {n:,} rows ({_ROWS_A_TERM} a term "
-        "are wanted)"
-    )
     if p == 1:
-        return Chosen(2, 2, 0.0, f"{why}: took --degree 2")
+        return Chosen(2, 2, 0.0, f"{why}: took degree 2 (--degree 2)")
     if all_terms > _MOST_CANDIDATES:
-        return Chosen(2, 2, "auto", f"{why}: looked for the few pairs that matter at degree 2, --degree 2 --l1 auto")
-    return Chosen(4, 2, "auto", f"{why}: looked for the few that matter, --l1 auto; --degree 2 takes all pairs")
+        return Chosen(2, 2, "auto", f"{why}: looked for the few pairs that matter at degree 2 (--degree 2 --l1 auto)")
+    return Chosen(
+        4,
+        2,
+        "auto",
+        f"{why}: looked for the few that matter, by a penalty (--l1 auto). Another way is a Gaussian with all pairs "
+        "(--degree 2)",
+    )
 
 
 def _penalty(text: str) -> float | str:
@@ -252,6 +268,16 @@ def _learned(learner: Any, table: Table, seed: int, said: _Said) -> Table:
         f"then {_ROUNDS} times from all: {each}. Standard errors do not know of it, and are too small"
     )
     return filled
+
+
+def _match(learner: Any, table: Table, seed: int) -> None:
+    """Put a model whose samples have the moments of the data in the place of the one that was learned."""
+    from .. import match_moments
+
+    if table.weight is not None:
+        raise ValueError("--match-moments does not know of --weights: leave one of them out")
+    learner.model_ = match_moments(learner.model_, table.frame, rng=seed)
+    learner.integrability_ = learner.model_.integrability()
 
 
 def _some(table: Table) -> Table:
@@ -310,9 +336,11 @@ def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[st
         lines.append(f"a density? {verdict['status']}: {verdict['reason']}")
     if model.basis.degree > 2:
         lines.append(f"a Gaussian? {_gaussian_verdict(test, model)}")
+    words = predicted(found["score"], found["gaussian_score"]) if model.basis.degree > 2 else ""
     lines.append(
         f"mean log P(x_i | rest) a variable, on {_which(found)}: {_rounded(found['score'])}; "
         f"a Gaussian has {_rounded(found['gaussian_score'])} (higher is better)"
+        + (f": {words}. New rows tell more: hold some back for isodus compare" if words else "")
     )
     if "written" in found:
         lines.append(f"model written to {found['written'][0]}, its terms to {found['written'][1]}")
@@ -322,10 +350,9 @@ def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[st
 
 
 def _warn_of_draws(model: PolynomialModel, verdict: Any, table: Table) -> None:
-    """Say so if draws of the model are unlike the samples: a mean is off by half a spread, or a spread by half of it.
+    """Say so if draws of the model are unlike the samples; only where draws are exact, which is quick."""
+    from ..goodness import unlike
 
-    Each variable given the others may fit, and all together not. Only where draws are exact, which is quick.
-    """
     if model.basis.degree < 3 or verdict is None or verdict.status == "not integrable":
         return
     try:
@@ -334,24 +361,12 @@ def _warn_of_draws(model: PolynomialModel, verdict: Any, table: Table) -> None:
             draws = np.asarray(model.sample(_DRAWS, rng=0, method="exact", progress=False))
     except ValueError:  # no exact ones, or, as a warning has said, none at all
         return
-    X = table.frame.to_numpy(np.float64)
-    mean = np.average(X, axis=0, weights=table.weight)
-    spread = np.sqrt(np.average(np.square(X - mean), axis=0, weights=table.weight))
-    off, ratio = np.abs(draws.mean(axis=0) - mean) / spread, draws.std(axis=0) / spread
-    bad = np.flatnonzero((off > 0.5) | (ratio > 1.5) | (ratio < 1 / 1.5))
-    if len(bad):
-        worst = bad[np.argsort(-np.maximum(off[bad], np.abs(np.log(ratio[bad]))))][:3]
-        named = "; ".join(
-            f"{model.names[i]} {draws[:, i].mean():.3g} ± {draws[:, i].std():.2g}, the samples {mean[i]:.3g} ± "
-            f"{spread[i]:.2g}"
-            for i in worst
-        )
-        warnings.warn(
-            f"draws of the model are unlike the samples in {counted(len(bad), 'variable')}: {named}. Each variable "
-            "given the others may fit, but all together do not: read its terms, and do not sample from it. --degree 2 "
-            "can be sampled from, or in Python what isodus.match_moments(model, X) finds",
-            UserWarning,
-            stacklevel=2,
+    found = unlike(draws, table.frame.to_numpy(np.float64), model.names, table.weight)
+    if found.names:
+        warn(
+            f"draws of the model are unlike the samples in {counted(len(found.names), 'variable')}: {found.words}. "
+            "Each variable given the others may fit, but all together do not: read its terms, and do not sample from "
+            "it. A Gaussian (--degree 2) can be sampled from, and what --match-moments finds (isodus.match_moments)"
         )
 
 
@@ -371,8 +386,11 @@ def _gaussian_verdict(test: Mapping[str, Any] | None, model: PolynomialModel) ->
         return "not tested: terms above degree 2 have no standard errors"
     what = f"of {counted(int(np.count_nonzero(model.theta[high])), 'term')} above degree 2, all at once, p = "
     what += "below 1e-300" if test["p_value"] == 0 else f"{test['p_value']:.2g}"
-    chosen = " (too small, as they were chosen from the same rows)" if "l1_chosen" in model.settings else ""
-    return (f"no; {what}" if test["p_value"] < 0.05 else f"it may do; {what}") + chosen
+    held = int(np.count_nonzero(np.isnan(model.stderr("standardized")) & high & (model.theta != 0)))
+    said = ["too small, as they were chosen from the same rows"] if chosen_from_the_same(model) else []
+    said += [f"{counted(held, 'term')} held at a bound, not tested"] if held else []
+    what += f" ({'; '.join(said)})" if said else ""
+    return f"not by a test: {what}" if test["p_value"] < 0.05 else f"it may do, by a test: {what}"
 
 
 def _unsettled(names: Sequence[str], status: Sequence[str]) -> list[str]:

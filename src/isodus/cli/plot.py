@@ -10,7 +10,17 @@ import typer
 
 from ..tables import complete, read_table
 from ..transforms import of_setting, transformed
-from .common import Debug, Json, as_json, check_output, errors_in_a_line, load_model, show_warnings, warning_lines
+from .common import (
+    Debug,
+    Json,
+    as_json,
+    check_output,
+    errors_in_a_line,
+    load_model,
+    show_warnings,
+    unnamed_output,
+    warning_lines,
+)
 
 __all__ = ["plot"]
 
@@ -21,7 +31,13 @@ def plot(
         str, typer.Option(help="graph, couplings, forest; marginals and pairs, over --data if given; residuals of it.")
     ] = "graph",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where to write it: .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            show_default="beside the model, if nothing is there",
+            help="Where to write it: .png, .svg or .pdf.",
+        ),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A table of samples, for the kinds that show them.")] = None,
     json: Json = False,
@@ -31,7 +47,7 @@ def plot(
     from ..plotting import draw
 
     with errors_in_a_line(debug):
-        output = output or file.with_suffix(f".{kind}.png")
+        output = output or unnamed_output(file.with_suffix(f".{kind}.png"), "the picture")
         check_output(output, "the picture", {file: "the model", data: "the samples"})
         model = load_model(file)
         X = None

@@ -11,7 +11,17 @@ from rich.console import Console
 
 from ..tables import complete, read_table
 from ..transforms import of_setting, transformed
-from .common import Debug, Json, as_json, check_output, errors_in_a_line, load_model, show_warnings, warning_lines
+from .common import (
+    Debug,
+    Json,
+    as_json,
+    check_output,
+    errors_in_a_line,
+    load_model,
+    show_warnings,
+    unnamed_output,
+    warning_lines,
+)
 
 __all__ = ["ENDINGS", "report"]
 
@@ -24,7 +34,10 @@ def report(
         Path | None, typer.Option(help="A table of samples to hold the model against; - is standard input.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where to write it: a file that ends in .html.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", show_default="beside the model, if nothing is there", help="Where to write it: .html."
+        ),
     ] = None,
     weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of repetition counts.")] = None,
     title: Annotated[str | None, typer.Option(help="Of the report.")] = None,
@@ -35,7 +48,7 @@ def report(
     from .. import write_report
 
     with errors_in_a_line(debug):
-        output = output or file.with_suffix(".html")
+        output = output or unnamed_output(file.with_suffix(".html"), "the report")
         check_output(output, "the report", {file: "the model", data: "the samples"}, ENDINGS)
         if weights is not None and data is None:
             raise ValueError("--weights are those of samples: give --data too")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sample"]
 
+_SHOWN = 10  # rows on a terminal
 _MANY = 10_000_000  # values of samples from which several processes pay
 _LEFT_OUT = "The model is of log10 of the data: leave those rows out, or, with --given, those cells empty"
 
@@ -56,7 +57,9 @@ def sample(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="Where to write them, .csv or .npy; as CSV on standard output unless given."
+            "-o",
+            "--output",
+            help="Where to write them, .csv or .npy; as CSV on standard output unless given, on a terminal the first.",
         ),
     ] = None,
     seed: Annotated[
@@ -189,8 +192,13 @@ def _filled(
 
 
 def _write(table: pd.DataFrame, output: Path | None, sep: str) -> None:
-    """To standard output, or to a file, which is there only once it is complete."""
-    if output is None:
+    """To standard output, or to a file, which is there only once it is complete; on a terminal the first rows alone."""
+    if output is None and sys.stdout.isatty() and len(table) > _SHOWN:
+        table.head(_SHOWN).to_csv(sys.stdout, index=False, lineterminator="\n", sep=sep)
+        typer.echo(
+            f"… the first {_SHOWN} of {len(table):,} rows; -o samples.csv writes all, and a pipe gets all", err=True
+        )
+    elif output is None:
         table.to_csv(sys.stdout, index=False, lineterminator="\n", sep=sep)
     elif output.suffix.lower() == ".npy":
         with io.writing(output, binary=True) as f:

@@ -43,6 +43,7 @@ from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
 from ..significance import Covariance
 from ..solvers.newton import Problem
+from ..suitability import few_rows
 from ..validation import check_blocked, check_samples, check_weight
 
 __all__ = ["PolynomialEstimator", "embedded"]
@@ -65,6 +66,10 @@ class PolynomialEstimator(BaseEstimator):
     _error_df: float | None = None
     _rows_a_parameter = 5  # of a variable, below which standard errors are too small
     _needs_slopes = False  # of what stands in the place of powers
+
+    @property
+    def _has_penalty(self) -> bool:
+        return False
 
     def _learn(
         self,
@@ -128,6 +133,9 @@ class PolynomialEstimator(BaseEstimator):
                 f"{self._rows_a_parameter * largest:,} or more are wanted"
             ]
             warn(f"{said[0]}. Take fewer terms, or isodus.bootstrap")
+        elif few := "" if self._has_penalty else few_rows(rows, largest, objective.basis.degree):
+            said = [few]
+            warn(f'{few}. Take l1="auto", which looks for the few that matter, degree=2, or a basis of fewer terms')
         if how.lags is not None and how.lags < 0:
             how = how._replace(lags=lags_of(objective, thetas, values))
             said.append(f"standard errors allow for samples that depend on one another up to {how.lags} rows apart")
@@ -235,7 +243,8 @@ class PolynomialEstimator(BaseEstimator):
                 said = [*said, note]
                 warn(
                     f"{note}. It can be read and scored near the data; new samples and its normalisation would be of "
-                    "that other place. For those, isodus.match_moments(model, X) finds a model with the same terms",
+                    "that other place. For those, isodus.match_moments(model, X) finds a model with these terms and a "
+                    "higher power of every variable that is where the data are",
                 )
         self.location_, self.scale_ = setting.location, setting.scale
         self.notes_, self.integrability_ = said, verdict

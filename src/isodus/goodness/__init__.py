@@ -22,7 +22,7 @@ from ..model import PolynomialModel
 from ..plotting import plot_residuals
 from ..progress import Show
 from ..significance import check_level
-from .moments import moment_table, side_by_side
+from .moments import moment_table, side_by_side, unlike
 from .residual import residual_test, residuals, uniformity
 from .rows import checked
 from .stein import SteinTest, stein_test
@@ -36,6 +36,7 @@ __all__ = [
     "residual_test",
     "residuals",
     "stein_test",
+    "unlike",
 ]
 
 _DRAWS = 10_000  # of the residuals' statistics
@@ -62,6 +63,11 @@ class GoodnessOfFit:
         The residuals themselves.
     level : float
         How often a true model is called a misfit; each of the two tests has half of it.
+    unlike : list of str
+        Variables of which draws of the model have another mean or spread than the samples, by half a spread or more,
+        the worst first.
+    draws : array of shape (n_draws, p) or None
+        Draws of the model, in the units of X; None where there are none that are to be trusted.
     """
 
     residuals: pd.DataFrame
@@ -71,6 +77,8 @@ class GoodnessOfFit:
     note: str
     values: np.ndarray
     level: float = 0.05
+    unlike: Sequence[str] = ()
+    draws: np.ndarray | None = None
 
     @property
     def misfits(self) -> list[str]:
@@ -87,9 +95,13 @@ class GoodnessOfFit:
             reasons.append(f"residuals of {_listed(names)}")
         elif self.stein is not None and p < self.level / 2:
             worst = self.stein.by_variable.sort_values(ascending=False, kind="stable").index
-            reasons.append(f"the score, most at {_listed(list(worst[: 1 + len(worst) // 4]))}")
+            reasons.append(
+                f"the Stein test of all variables together, most at {_listed(list(worst[: 1 + len(worst) // 4]))}"
+            )
         if self.beyond:
             reasons.append(f"the mass of the model is beyond all samples in {_listed(self.beyond)}")
+        elif self.unlike:
+            reasons.append(f"draws of the model have other means or spreads than the samples in {_listed(self.unlike)}")
         found = f"misfit: {'; '.join(reasons)}" if reasons else "no misfit found"
         where = " where the samples are" if self.note and not reasons else ""
         stein = "" if self.stein is None else f"Stein p = {p:.2g}, "
@@ -114,7 +126,7 @@ class GoodnessOfFit:
 
     def plot(self, ax: Any = None) -> Any:
         """`plot_residuals` of these residuals; returns the axes."""
-        return plot_residuals(self.values, self.residuals, ax=ax)
+        return plot_residuals(self.values, self.residuals, ax=ax, level=self.level / 2)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -155,8 +167,9 @@ def goodness_of_fit(
         As in `residual_test`.
     level : float
         How often a true model is called a misfit: the verdict is "misfit" where the Stein test's p-value, or the least
-        q-value of the residuals, is below half of it; or where most draws of the model are beyond all samples, which
-        those of a true model hardly ever are. Moments have no say.
+        q-value of the residuals, is below half of it; or where draws of the model are beyond all samples, or have other
+        means or spreads (`GoodnessOfFit.unlike`), which those of a true model hardly ever do. Other moments have no
+        say.
     n_bootstrap, max_samples : int
         As in `stein_test`.
     n_draws : int
@@ -196,4 +209,6 @@ def goodness_of_fit(
     except ValueError as error:
         return GoodnessOfFit(table, stein, None, [], f"no moments: {error}", U, level)
     note = "" if found.trustworthy else "moments of the model are not to be trusted: its chains have not mixed"
-    return GoodnessOfFit(table, stein, found.table, found.beyond, note, U, level)
+    if not found.trustworthy:
+        return GoodnessOfFit(table, stein, found.table, found.beyond, note, U, level)
+    return GoodnessOfFit(table, stein, found.table, found.beyond, note, U, level, found.unlike.names, found.draws)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,9 @@ from ..model import PolynomialModel
 from ..progress import Show
 from .rows import by_power, checked, neighbours
 
-__all__ = ["moment_table", "side_by_side"]
+__all__ = ["Unlike", "moment_table", "side_by_side", "unlike"]
+
+_OFF, _RATIO, _ERRORS = 0.5, 1.5, 4.0  # a mean that is off by so many spreads, a ratio of spreads; standard errors
 
 
 def moment_table(
@@ -60,12 +63,24 @@ def moment_table(
     return side_by_side(model, X, influence, dependence, n_draws, rng, progress).table
 
 
+class Unlike(NamedTuple):
+    """Variables whose draws have another mean or spread than the samples, the worst first; and how, of the first."""
+
+    names: list[str]
+    words: str
+
+
 class Moments(NamedTuple):
-    """The table; whether the draws of the model are to be trusted; variables for which most are beyond all samples."""
+    """The table; whether the draws of the model are to be trusted; what they are beyond and unlike; they themselves.
+
+    beyond: variables for which most of them are beyond all samples.
+    """
 
     table: pd.DataFrame
     trustworthy: bool
     beyond: list[str]
+    unlike: Unlike
+    draws: np.ndarray
 
 
 def side_by_side(
@@ -89,7 +104,29 @@ def side_by_side(
     columns = dict(observed=observed, stderr=stderr, model=expected, model_stderr=error, z=z)
     table = pd.DataFrame(columns, pd.Index([model.term_name(term) for term in model.basis.terms], name="term"))
     beyond = np.mean((new < Y.min(axis=0)) | (new > Y.max(axis=0)), axis=0) > 0.5
-    return Moments(table, info.trustworthy, [model.names[i] for i in np.flatnonzero(beyond)])
+    drawn = np.asarray(draws)
+    apart = unlike(drawn, Y * model.scale + model.location, model.names)
+    return Moments(table, info.trustworthy, [model.names[i] for i in np.flatnonzero(beyond)], apart, drawn)
+
+
+def unlike(draws: np.ndarray, X: np.ndarray, names: Sequence[str], weight: np.ndarray | None = None) -> Unlike:
+    """In which variables draws of a model are unlike the samples, and how.
+
+    A mean is off by half a spread, or a spread by half of it, and by four standard errors: each variable given the
+    others may fit, and all together not. draws: (any, p); X: (n, p); weight: repetition counts (n,).
+    """
+    mean = np.average(X, axis=0, weights=weight)
+    spread = np.sqrt(np.average(np.square(X - mean), axis=0, weights=weight))
+    error = _ERRORS / np.sqrt(len(X))
+    off, ratio = np.abs(draws.mean(axis=0) - mean) / spread, draws.std(axis=0) / spread
+    far = np.abs(np.log(ratio))
+    bad = np.flatnonzero((off > max(_OFF, error)) | (far > max(np.log(_RATIO), error)))
+    worst = bad[np.argsort(-np.maximum(off[bad], far[bad]))]
+    figures = "; ".join(
+        f"{names[i]} {draws[:, i].mean():.3g} ± {draws[:, i].std():.2g}, the samples {mean[i]:.3g} ± {spread[i]:.2g}"
+        for i in worst[:3]
+    )
+    return Unlike([names[i] for i in worst], figures)
 
 
 def _monomials(model: PolynomialModel, Y: np.ndarray) -> np.ndarray:

@@ -122,7 +122,7 @@ def residuals(fit: Any, X: Any = None, ax: Axes | Any = None) -> Axes:
     '0 of 2 variables off (q < 0.05)'
     """
     if hasattr(fit, "values") and hasattr(fit, "residuals"):
-        return plot_residuals(fit.values, fit.residuals, ax=ax)
+        return fit.plot(ax)
     check_model(fit)
     if X is None:
         raise ValueError("residuals are those of samples: give X")
@@ -132,7 +132,9 @@ def residuals(fit: Any, X: Any = None, ax: Axes | Any = None) -> Axes:
     return plot_residuals(U, uniform_table(fit.names, U), ax=ax)
 
 
-def plot_residuals(U: np.ndarray, table: pd.DataFrame | None = None, *, ax: Axes | Any = None) -> Axes:
+def plot_residuals(
+    U: np.ndarray, table: pd.DataFrame | None = None, *, ax: Axes | Any = None, level: float = _LEVEL
+) -> Axes:
     """Ordered residuals less what they should be, against that, a line a variable; returns the axes.
 
     Parameters
@@ -142,10 +144,11 @@ def plot_residuals(U: np.ndarray, table: pd.DataFrame | None = None, *, ax: Axes
     table : DataFrame, optional
         From `isodus.goodness.residual_test`, for names and for the band, which a true model's line leaves once in
         twenty times; its lighter part is that of some of the variables only. Without it, for a model that is given and
-        rows that are independent. Lines that are off at a false discovery rate of 5 % have a colour and a name, at
-        most 18, the worst first.
+        rows that are independent. Lines that are off have a colour and a name, at most 18, the worst first.
     ax : matplotlib axes, optional
         To draw in; or a figure to make them in. A new figure by default.
+    level : float
+        The false discovery rate below which a line is off.
     """
     n, p = U.shape
     table = uniform_table([f"x{i}" for i in range(p)], U) if table is None else table
@@ -156,7 +159,7 @@ def plot_residuals(U: np.ndarray, table: pd.DataFrame | None = None, *, ax: Axes
     ax.axhline(0.0, color="0.3", linewidth=0.7)
     at = np.linspace(0, n - 1, min(n, _POINTS)).astype(np.int64)
     expected, ordered = (at + 0.5) / n, np.sort(U, axis=0)[at]
-    off = [i for i in np.lexsort([-table["statistic"] / limits, q]).tolist() if q[i] < _LEVEL]
+    off = [i for i in np.lexsort([-table["statistic"] / limits, q]).tolist() if q[i] < level]
     for i in set(range(p)) - set(off[: len(_STYLES)]):
         ax.plot(expected, ordered[:, i] - expected, "0.45", linewidth=0.7)
     lines, labels = [], []
@@ -164,7 +167,7 @@ def plot_residuals(U: np.ndarray, table: pd.DataFrame | None = None, *, ax: Axes
         labels.append(f"{label(table.index[i])} (q = {q[i]:.2g})")
         lines += ax.plot(expected, ordered[:, i] - expected, dash, color=colour, linewidth=1.4, label=labels[-1])
     ax.set(xlim=(0, 1), xlabel="expected under the model", ylabel="ordered residual − expected")
-    ax.set_title(f"{len(off)} of {p} variables off (q < {_LEVEL:g})", fontsize="medium")
+    ax.set_title(f"{len(off)} of {p} variables off (q < {level:g})", fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
     if off:
         more = f"and {len(off) - len(lines)} more" if len(off) > len(lines) else None

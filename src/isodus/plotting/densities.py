@@ -8,6 +8,7 @@ functions, which some hundred rows tell well, and no mode is smeared out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +24,18 @@ if TYPE_CHECKING:
 
 __all__ = ["marginals", "pairs"]
 
+_Look = tuple[str, str]  # a colour and a kind of line
+_Averaged = list[tuple[np.ndarray, _Look]]  # rows of the others, and how the mean over them is drawn
+
 _PANELS = 64  # of single variables, by default
 _POINTS = 161  # of a line
 _CELLS = 61  # of a pair density, along a side
 _DOTS = 1500  # of data, in a panel
 _MASSES = (0.95, 0.75, 0.5, 0.25)  # inside of contours
+_FEWER = (0.95, 0.5)  # where there are two sets of them
 _MARGIN = 0.08
+_PLAIN: _Look = (COLOURS[0], "-")
+_LOOKS: dict[str, _Look] = {"model": _PLAIN, "data": (COLOURS[1], "--")}
 
 
 def marginals(
@@ -51,9 +58,10 @@ def marginals(
         At least one a variable; or a figure to make them in. A new figure by default.
     variables : sequence of names or indices, optional
         By default the first 64.
-    rest : {"data", "model"} or array of shape (n, p), optional
+    rest : {"data", "model", "both"}, array of shape (n, p) or dict, optional
         Rows of the other variables, over which conditional densities are averaged: the data, which is the default where
-        there are any; or draws of the model, which may take long; or these, from ``model.sample(1000)``.
+        there are any; or draws of the model, which may take long; or these, from ``model.sample(1000)``. With "both",
+        or rows of each, ``{"model": draws, "data": X}``, both are drawn, that of the data dashed.
 
     Examples
     --------
@@ -79,14 +87,15 @@ def marginals(
     return panels
 
 
-def _marginal(ax: Axes, model: Any, i: int, rows: np.ndarray | None, others: np.ndarray, small: bool) -> None:
-    grid = _range(others[:, i], None if rows is None else rows[:, i], _POINTS)
-    density = model.conditional(i, others).pdf(grid[None, :]).mean(axis=0)
+def _marginal(ax: Axes, model: Any, i: int, rows: np.ndarray | None, others: _Averaged, small: bool) -> None:
+    grid = _range(i, rows, others, _POINTS)
     if rows is not None:
         inside = rows[:, i]
         bins = int(np.clip(1.6 * len(inside) ** (1 / 3), 8, 20 if small else 50))
         ax.hist(inside, bins=bins, density=True, color="#CCCCCC", edgecolor="white", linewidth=0.2)
-    ax.plot(grid, density, color=COLOURS[0], linewidth=1.2 if small else 1.7)
+    for rest, (colour, dash) in others:
+        density = model.conditional(i, rest).pdf(grid[None, :]).mean(axis=0)
+        ax.plot(grid, density, dash, color=colour, linewidth=1.2 if small else 1.7)
     _plain(ax, small)
     ax.set_yticks([])
     ax.set_ylim(bottom=0)
@@ -105,7 +114,7 @@ def pairs(
 ) -> np.ndarray:
     """The density of two variables under the model, over the data; a panel a pair, the strongest first.
 
-    Contours have 25, 50, 75 and 95 % of the probability inside.
+    Contours have 25, 50, 75 and 95 % of the probability inside; where there are two sets of them, 50 and 95 %.
 
     Parameters
     ----------
@@ -147,16 +156,18 @@ def _most_coupled(model: Any, every: list[tuple[int, int]], most: int) -> list[t
     return sorted(every, key=lambda pair: (-own[pair], -shared[pair]))[:most]
 
 
-def _pair(ax: Axes, model: Any, i: int, j: int, rows: np.ndarray | None, others: np.ndarray) -> None:
-    x, y = (_range(others[:, v], None if rows is None else rows[:, v], _CELLS) for v in (i, j))
-    density = _pair_density(model, i, j, x, y, others)
+def _pair(ax: Axes, model: Any, i: int, j: int, rows: np.ndarray | None, others: _Averaged) -> None:
+    x, y = (_range(v, rows, others, _CELLS) for v in (i, j))
     if rows is not None:
         some = rows[_some(len(rows), _DOTS)]
         dots: dict[str, Any] = dict(s=6, c="#555555", alpha=float(np.clip(300 / len(some), 0.2, 0.8)), linewidths=0)
         ax.scatter(some[:, i], some[:, j], rasterized=True, **dots)
-    levels = _levels(density)
-    if len(levels):
-        ax.contour(x, y, density.T, levels=levels, colors=COLOURS[0], linewidths=np.linspace(0.8, 1.6, len(levels)))
+    for rest, (colour, dash) in others:
+        density = _pair_density(model, i, j, x, y, rest)
+        levels = _levels(density, _MASSES if len(others) == 1 else _FEWER)
+        if len(levels):
+            look: dict[str, Any] = dict(colors=colour, linestyles=dash, linewidths=np.linspace(0.8, 1.6, len(levels)))
+            ax.contour(x, y, density.T, levels=levels, **look)
     _plain(ax, False)
     ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
     ax.set_xlabel(label(model.names[i]), fontsize=9)
@@ -188,11 +199,11 @@ def _pair_density(model: Any, i: int, j: int, x: np.ndarray, y: np.ndarray, othe
     return density.reshape(len(u), len(v))
 
 
-def _levels(density: np.ndarray) -> np.ndarray:
+def _levels(density: np.ndarray, masses: Sequence[float]) -> np.ndarray:
     """Heights that have so much of the probability above, increasing."""
     heights = np.sort(density.ravel())[::-1]
     mass = np.cumsum(heights) / heights.sum()
-    return np.unique(heights[np.minimum(np.searchsorted(mass, _MASSES), len(heights) - 1)])
+    return np.unique(heights[np.minimum(np.searchsorted(mass, masses), len(heights) - 1)])
 
 
 def _rows(model: Any, X: Any) -> np.ndarray | None:
@@ -203,22 +214,39 @@ def _rows(model: Any, X: Any) -> np.ndarray | None:
     return rows
 
 
-def _others(model: Any, rows: np.ndarray | None, rest: Any, most: int) -> tuple[np.ndarray, str]:
-    """Rows to average over, at most so many, and what that is in words."""
+def _others(model: Any, rows: np.ndarray | None, rest: Any, most: int) -> tuple[_Averaged, str]:
+    """Rows to average over, at most so many, how that is drawn, and what it is in words."""
     data = "the data (grey) and " if rows is not None else ""
+    words = {"model": "the model", "data": "the model given the other variables, averaged over the data"}
     if rest is None:
         rest = "model" if rows is None else "data"
     if isinstance(rest, str):
-        if rest not in ("data", "model"):
-            raise ValueError(f'rest must be "data", "model" or an array of rows, not {rest!r}')
-        if rest == "model":
-            return np.asarray(model.sample(most, rng=0, start=rows, progress=False)), f"{data}the model"
-        if rows is None:
-            raise ValueError('rest="data" takes data: give X')
-        return rows[_some(len(rows), most)], f"{data}the model given the other variables, averaged over the data"
-    found = _rows(model, rest)
-    assert found is not None
-    return found[_some(len(found), most)], f"{data}the model given rows of the other variables"
+        found, several = _named_rows(model, rows, rest, most), rest == "both"
+    elif isinstance(rest, Mapping):
+        if not rest or not set(rest) <= set(_LOOKS):
+            raise ValueError(f'a dict of rows has "model", "data" or both, not {", ".join(map(repr, rest)) or "none"}')
+        found, several = {name: _rows(model, one) for name, one in rest.items()}, True
+    else:
+        found, several = {"": _rows(model, rest)}, False
+    averaged = [
+        (one[_some(len(one), most)], _LOOKS[name] if several else _PLAIN)
+        for name, one in found.items()
+        if one is not None
+    ]
+    if several:
+        words = {"model": f"{words['model']} (blue)", "data": f"{words['data']} (dashed)"}
+    return averaged, data + " and ".join(
+        words.get(name, "the model given rows of the other variables") for name in found
+    )
+
+
+def _named_rows(model: Any, rows: np.ndarray | None, rest: str, most: int) -> dict[str, np.ndarray | None]:
+    if rest not in ("data", "model", "both"):
+        raise ValueError(f'rest must be "data", "model", "both", an array of rows or a dict of them, not {rest!r}')
+    if rest != "model" and rows is None:
+        raise ValueError(f'rest="{rest}" takes data: give X')
+    found = {} if rest == "data" else {"model": np.asarray(model.sample(most, rng=0, start=rows, progress=False))}
+    return found | ({} if rest == "model" else {"data": rows})
 
 
 def _some(n: int, most: int) -> np.ndarray:
@@ -226,9 +254,10 @@ def _some(n: int, most: int) -> np.ndarray:
     return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
 
 
-def _range(others: np.ndarray, data: np.ndarray | None, points: int) -> np.ndarray:
-    """From below to above what there is, but for the outermost thousandth of the data."""
-    ends = [np.quantile(values, (0.001, 0.999)) for values in (others, data) if values is not None]
+def _range(i: int, data: np.ndarray | None, others: _Averaged, points: int) -> np.ndarray:
+    """From below to above what there is of a variable, but for the outermost thousandth."""
+    there = [rest for rest, _ in others] + ([] if data is None else [data])
+    ends = [np.quantile(values[:, i], (0.001, 0.999)) for values in there]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     wide = _MARGIN * (high - low) or 1.0
     return np.linspace(low - wide, high + wide, points)

@@ -197,7 +197,10 @@ def forest(
     )
     ax.set_title(some if len(table) else f"no {words}", fontsize=10)
     said = f" and {100 * level:g} % intervals{', all at once' if simultaneous else ''}" if sure else ""
-    ax.set_xlabel(f"θ{said}, {'standardised' if units == 'standardized' else 'in the units of the data'}")
+    ax.set_xlabel(
+        f"θ{said}, {'standardised' if units == 'standardized' else 'in the units of the data'}\n"
+        "θ < 0: the term tends to be large; θ > 0: to be small"
+    )
     if len(shown):
         _orders(ax, shown, sure)
     return ax

@@ -10,9 +10,9 @@ from typing import Any
 
 from .. import io
 from ..model import PolynomialModel
+from ..wording import once
 from .content import gather
 from .page import page
-from .words import once
 
 __all__ = ["write_report"]
 

@@ -21,6 +21,7 @@ from ..plotting.layout import around_circle, circle_order, spread
 from ..plotting.sets import interacting_sets
 from ..samples import floating_rows
 from ..validation import check_weight
+from ..wording import many, once
 from . import fit, pictures, words
 
 __all__ = ["LEVEL", "gather"]
@@ -42,18 +43,18 @@ def gather(
     counts = None if weight is None or rows is None else check_weight(weight, rows)[0]
     table, sets = _terms(model), interacting_sets(model)
     learned = fit.Learned.of(model, rows, new)
-    checked = None if rows is None else fit.check(source, model, X, counts, learned)
+    checked = None if rows is None else fit.check(source, model, X, rows, counts, learned)
     verdict = model.integrability() if len(model.basis) <= _MOST_JUDGED else _NOT_JUDGED
     p = len(model.names)
     sample = rows if rows is None or counts is None else fit.in_proportion(rows, counts)
     return {
-        "title": title or f"Interactions of {words.many(p, 'variable')}",
+        "title": title or f"Interactions of {many(p, 'variable')}",
         "made": f"isodus {__version__}, {date.today().isoformat()}",
         "names": list(model.names),
-        "summary": words.summary(model, sets[0], verdict, checked, learned),
+        "summary": words.summary(model, sets[0], verdict, checked),
         "formula": formula.energy(_briefly_named(model), "html", _SHORT_FORMULA, "raw"),
         "cautions": words.cautions(model, checked),
-        "warnings": words.once([*model.settings.get("notes", []), *said]),
+        "warnings": once([*model.settings.get("notes", []), *said]),
         "terms": table,
         "graph": _graph(model, sets, table["places"]),
         "fit": checked,

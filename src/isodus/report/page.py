@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
 
 from ..plotting.sets import PARTIAL
+from ..wording import listed, many
 from . import words
 from .fit import Checked
 
@@ -31,12 +33,21 @@ _COLUMNS = (
 )
 _FEW = {"stderr", "ci_low", "ci_high", "p_value", "q_value"}  # columns that need standard errors
 _MOMENTS = 10
+_BREAKS = re.compile(r"(?<=[_./:*\-])(?=\w)")  # after these a name may go on in the next line
 
 
 def page(found: dict[str, Any]) -> str:
     """The whole file."""
     style, script = _file("report.css"), _file("graph.js") + _file("table.js")
     data = {name: found[name] for name in ("names", "graph", "level")} | {"terms": _columns(found["terms"]["rows"])}
+    sections = [
+        ("graph", "Graph", "Which variables interact", _graph(found)),
+        ("terms", "Terms", "Terms", _terms(found)),
+        ("densities", "Model and data", "Model and data", _pictures(found)),
+        ("fit", "Goodness of fit", "Goodness of fit", _fit(found)),
+        ("how", "How it was computed", "How it was computed", _how(found)),
+        ("cite", "How to cite", "How to cite", _list(found["cite"])),
+    ]
     text = Template(_file("template.html")).substitute(
         title=escape(words.short(found["title"], 200)),
         made=escape(found["made"]),
@@ -46,15 +57,22 @@ def page(found: dict[str, Any]) -> str:
         script=script,
         data=embedded(data),
         summary=_summary(found),
-        graph=_graph(found),
-        terms=_terms(found),
-        fit=_fit(found),
-        pictures=_pictures(found),
-        how="".join(f"<dt>{escape(name)}</dt><dd>{_text(value)}</dd>" for name, value in found["how"]),
-        units=escape(found["units"]),
-        cite=_list(found["cite"]),
+        links=" ".join(f'<a href="#{name}">{link}</a>' for name, link, _, _ in sections),
+        sections="\n".join(_section(name, title, body) for name, _, title, body in sections),
     )
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _section(name: str, title: str, body: str) -> str:
+    """A part of the page with its heading; body: HTML."""
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-title">\n<h2 id="{name}-title">{title}</h2>\n{body}\n</section>'
+    )
+
+
+def _how(found: dict[str, Any]) -> str:
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{_text(value)}</dd>" for name, value in found["how"])
+    return Template(_file("how.html")).substitute(units=escape(found["units"]), rows=rows)
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -107,7 +125,7 @@ def _graph(found: dict[str, Any]) -> str:
     if len(graph["sets"]) < graph["all"]:
         said.append(f"Here are the {len(graph['sets']):,} strongest of {graph['all']:,} sets.")
     if graph["alone"]:
-        said.append(f"Without interactions: {words.listed([words.short(names[v]) for v in graph['alone']], 60)}.")
+        said.append(f"Without interactions: {listed([words.short(names[v]) for v in graph['alone']], 60)}.")
     options = "".join(f'<option value="{node["v"]}">{escape(words.short(names[node["v"]]))}</option>'
                       for node in sorted(graph["nodes"], key=lambda one: one["v"]))  # fmt: skip
     tested = any(one["q"] is not None for one in graph["sets"])
@@ -144,7 +162,7 @@ def _terms(found: dict[str, Any]) -> str:
     options = "".join(f'<option value="{o}">{_ORDERS.get(o, f"sets of {o}")}</option>' for o in orders)
     left = f"The {len(rows):,} strongest of {terms['all']:,} terms. " if len(rows) < terms["all"] else ""
     left += (
-        f"{words.many(terms['zero'], 'further term')} of zero {'is' if terms['zero'] == 1 else 'are'} left out."
+        f"{many(terms['zero'], 'further term')} of zero {'is' if terms['zero'] == 1 else 'are'} left out."
         if terms["zero"]
         else ""
     )
@@ -165,18 +183,25 @@ def _row(k: int, row: dict[str, Any], names: list[str], columns: list[tuple[str,
         value = row[key]
         shown = words.probability(value) if key in ("p_value", "q_value") else words.number(value)
         cells.append(f"<td>{escape(shown)}</td>")
-    return f'<tr data-k="{k}"><th scope="row">{_term(row["powers"], names)}</th>{"".join(cells)}</tr>'
+    term = f'<span class="term">{_term(row["powers"], names)}</span>'
+    return f'<tr data-k="{k}"><th scope="row">{term}</th>{"".join(cells)}</tr>'
 
 
 def _term(powers: list[list[int]], names: list[str]) -> str:
     """x0²·x1, with the whole of a name that was cut as its title."""
-    return "·".join(_name(names[v]) + (f"<sup>{power}</sup>" if power > 1 else "") for v, power in powers)
+    factor = lambda v, power: f"{_name(names[v])}{f'<sup>{power}</sup>' if power > 1 else ''}"
+    return "·<wbr>".join(f'<span class="factor">{factor(v, power)}</span>' for v, power in powers)
 
 
 def _name(name: str) -> str:
     shown = words.short(name)
     title = "" if shown == name else f' title="{_text(name[:300])}"'
-    return f"<bdi{title}>{escape(shown)}</bdi>"
+    return f"<bdi{title}>{_breakable(shown)}</bdi>"
+
+
+def _breakable(name: str) -> str:
+    """Escaped, with places at which a long name may be broken."""
+    return _BREAKS.sub("<wbr>", escape(name))
 
 
 def _pictures(found: dict[str, Any]) -> str:
@@ -184,27 +209,44 @@ def _pictures(found: dict[str, Any]) -> str:
     if shown["why"]:
         return f"<p>The densities of the model are not shown: {_text(shown['why'])}.</p>"
     data = found["fit"] is not None
-    what = "Grey: the samples. Blue: the model" if data else "The model, by draws from it"
-    given = ", each variable given the others, averaged over the samples" if data else ""
     some = len(shown["marginals"]) < len(names)
     worst = f" The {len(shown['marginals'])} of {len(names):,} variables that fit worst." if some and data else ""
     worst = worst or (f" The first {len(shown['marginals'])} of {len(names):,} variables." if some else "")
-    out = [f"<p>{what}{given}.{worst}</p>", _panels(shown["marginals"], names, "Density")]
+    out = [f"<p>{_legend(found)}{worst}</p>", _panels(shown["marginals"], names, "Density", shown["of"])]
     if shown["pairs"]:
-        text = f"{words.many(len(shown['pairs']), 'pair')}, the strongest first; the first variable runs to the right."
-        out.append(f"<h3>Pairs</h3><p>{text} Contours hold 25, 50, 75 and 95 % of the model.</p>")
-        out.append(_panels(shown["pairs"], names, "Density of the pair"))
+        text = f"{many(len(shown['pairs']), 'pair')}, the strongest first; the first variable runs to the right."
+        masses = "25, 50, 75 and 95 %" if len(shown["of"]) == 1 else "50 and 95 %"
+        out.append(f"<h3>Pairs</h3><p>{text} Contours hold {masses} of the model.</p>")
+        out.append(_panels(shown["pairs"], names, "Density of the pair", shown["of"]))
     return "".join(out)
 
 
-def _panels(panels: list[dict[str, Any]], names: list[str], what: str) -> str:
-    out = []
+def _legend(found: dict[str, Any]) -> str:
+    """What lines and colours mean, or why a line is not there."""
+    checked: Checked | None = found["fit"]
+    if checked is None:
+        return "The model, by draws from it."
+    given = (
+        '<span class="key dashed">Orange, dashed</span>: each variable given the others, averaged over the samples, '
+        "which is what was fitted"
+    )
+    if "model" in found["pictures"]["of"]:
+        return (
+            'Grey: the samples. <span class="key">Blue</span>: the model by itself, from its own draws. '
+            f"{given}. Where the two lines differ, the model has its mass elsewhere than the samples."
+        )
+    return f"Grey: the samples. {given}. What the model by itself has is not shown: {_text(checked.not_drawn)}."
+
+
+def _panels(panels: list[dict[str, Any]], names: list[str], what: str, of: list[str]) -> str:
+    out, both = [], len(of) > 1
     for panel in panels:
         called = " and ".join(words.short(names[v]) for v in panel["v"])
         alone = "a line" if len(panel["v"]) == 1 else "contours"
         seen = "a histogram" if len(panel["v"]) == 1 else "dots"
-        over = "" if panel["n"] is None else f", over {seen} of {words.many(panel['n'], 'sample')}"
-        alt = escape(f"{what} of {called} under the model as {alone}{over}")
+        over = "" if panel["n"] is None else f", over {seen} of {many(panel['n'], 'sample')}"
+        more = ", and of the model given the other variables, dashed" if both else ""
+        alt = escape(f"{what} of {called} under the model as {alone}{more}{over}")
         caption = " × ".join(_name(names[v]) for v in panel["v"])
         out.append(f'<figure><img src="{panel["src"]}" alt="{alt}"><figcaption>{caption}</figcaption></figure>')
     return f'<div class="panels{" pairs" if panels and len(panels[0]["v"]) > 1 else ""}">{"".join(out)}</div>'
@@ -224,10 +266,10 @@ def _fit(found: dict[str, Any]) -> str:
         for name, row in table.iterrows()
     ]  # fmt: skip
     head = ("variable", "largest distance", "exceeded once in 20", "p", "q")
-    stein = (
-        f"p = {fit.stein.p_value:.2g} of {words.many(fit.stein.n_bootstrap, 'draw')}, on {fit.stein.n_samples:,} rows"
-    )
-    off = words.listed([words.short(name) for name in fit.misfits], 8) or "none"
+    test, stein = fit.stein, "there is none where variables do not all live on the whole line, with powers"
+    if test is not None:
+        stein = f"p = {test.p_value:.2g} of {many(test.n_bootstrap, 'draw')}, on {test.n_samples:,} rows"
+    off = listed([words.short(name) for name in fit.misfits], 8) or "none"
     alt = f"Ordered residuals less what is expected, a line a variable. Off: {off}."
     picture = found["pictures"]["residuals"]
     seen = f'<figure class="wide"><img src="{picture}" alt="{escape(alt)}"></figure>' if picture else ""
@@ -247,7 +289,7 @@ def _moments(table: Any) -> str:
         return ""
     far = table.reindex(table["z"].abs().sort_values(ascending=False, kind="stable").index).head(_MOMENTS)
     rows = [
-        (escape(words.short(name, 80)), *(escape(words.number(row[key], 3)) for key in ("observed", "model", "z")))
+        (_breakable(words.short(name, 80)), *(escape(words.number(row[key], 3)) for key in ("observed", "model", "z")))
         for name, row in far.iterrows()
     ]
     return (
@@ -260,9 +302,8 @@ def _moments(table: Any) -> str:
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]], caption: str) -> str:
     """Cells are HTML already."""
     top = "".join(f'<th scope="col">{escape(one)}</th>' for one in head)
-    body = "".join(
-        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>' for row in rows
-    )
+    cells = lambda row: "".join(f"<td>{cell}</td>" for cell in row[1:])
+    body = "".join(f'<tr><th scope="row"><span class="term">{row[0]}</span></th>{cells(row)}</tr>' for row in rows)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
         f'<caption class="hidden">{escape(caption)}</caption>'

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..diagnostics import Integrability
 from ..model import PolynomialModel
-from ..plotting import marginals, pairs, plot_residuals
+from ..plotting import marginals, pairs
 from ..plotting.sets import interacting_sets
-from .fit import Checked
+from .fit import Checked, far_away
 
 __all__ = ["gather"]
 
@@ -32,25 +32,32 @@ def gather(
 
     p = len(model.names)
     try:
-        rest = _rest(model, rows, verdict)
+        rest = _rest(model, rows, verdict, checked)
         with matplotlib.rc_context(_LOOKS):  # type: ignore[arg-type]
             shown = _worst(checked, p)[:_MARGINALS]
             singles = [_marginal(model, rows, rest, i) for i in shown]
             doubles = [_pair(model, rows, rest, i, j) for i, j in _coupled(model)[:_PAIRS]]
             residuals = _residuals(checked)
     except ValueError as error:
-        return {"marginals": [], "pairs": [], "residuals": None, "why": " ".join(str(error).split())}
-    return {"marginals": singles, "pairs": doubles, "residuals": residuals, "why": ""}
+        return {"marginals": [], "pairs": [], "residuals": None, "why": " ".join(str(error).split()), "of": []}
+    return {"marginals": singles, "pairs": doubles, "residuals": residuals, "why": "", "of": list(rest)}
 
 
-def _rest(model: PolynomialModel, rows: np.ndarray | None, verdict: Integrability) -> np.ndarray:
-    """Rows over which conditional densities are averaged: of the data, or draws of the model if those are exact."""
+def _rest(
+    model: PolynomialModel, rows: np.ndarray | None, verdict: Integrability, checked: Checked | None
+) -> dict[str, np.ndarray]:
+    """Rows over which conditional densities are averaged: of the data, and draws of the model where there are any."""
     if rows is not None:
-        return rows[np.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).astype(np.int64)]
+        drawn = None if checked is None or checked.found is None else checked.found.draws
+        found = {"data": rows} if drawn is None else {"model": drawn, "data": rows}
+        evenly = lambda all_rows: np.linspace(0, len(all_rows) - 1, min(len(all_rows), _ROWS)).astype(np.int64)
+        return {name: each[evenly(each)] for name, each in found.items()}
     if verdict.status == "not integrable":
         raise ValueError("it is no density")
+    if far_away(model):
+        raise ValueError("its mass is far from the samples that it was learned from")
     try:
-        return np.asarray(model.sample(_ROWS, rng=0, method="exact", progress=False))
+        return {"model": np.asarray(model.sample(_ROWS, rng=0, method="exact", progress=False))}
     except ValueError:
         raise ValueError("it takes Markov chains to draw from it, and a report without samples makes none") from None
 
@@ -70,7 +77,7 @@ def _coupled(model: PolynomialModel) -> list[tuple[int, int]]:
     return list(dict.fromkeys([*twos, *more]))
 
 
-def _marginal(model: PolynomialModel, rows: np.ndarray | None, rest: np.ndarray, i: int) -> dict[str, Any]:
+def _marginal(model: PolynomialModel, rows: np.ndarray | None, rest: dict[str, np.ndarray], i: int) -> dict[str, Any]:
     def draw(ax: Any) -> None:
         marginals(model, rows, [ax], variables=[i], rest=rest)
         ax.set_title("")
@@ -78,7 +85,9 @@ def _marginal(model: PolynomialModel, rows: np.ndarray | None, rest: np.ndarray,
     return {"v": [i], "n": None if rows is None else len(rows), "src": _uri(draw, 2.6, 1.6, (0.04, 0.15, 0.92, 0.82))}
 
 
-def _pair(model: PolynomialModel, rows: np.ndarray | None, rest: np.ndarray, i: int, j: int) -> dict[str, Any]:
+def _pair(
+    model: PolynomialModel, rows: np.ndarray | None, rest: dict[str, np.ndarray], i: int, j: int
+) -> dict[str, Any]:
     def draw(ax: Any) -> None:
         pairs(model, rows, [ax], variables=[i, j], rest=rest)
         ax.set(xlabel="", ylabel="")
@@ -94,14 +103,18 @@ def _residuals(checked: Checked | None) -> str | None:
     if checked is None or checked.found is None:
         return None
     found = checked.found
-    draw = lambda ax: plot_residuals(found.values, found.residuals, ax=ax)
-    return _uri(draw, 7.6, 3.6, (0.11, 0.15, 0.62, 0.75), "png")  # lines of thousands of points
+    return _uri(found.plot, 7.6, 3.6, (0.09, 0.14, 0.7, 0.77), "png", whole=True)  # lines of thousands of points
 
 
 def _uri(
-    draw: Callable[[Any], Any], width: float, height: float, place: tuple[float, float, float, float], kind: str = "svg"
+    draw: Callable[[Any], Any],
+    width: float,
+    height: float,
+    place: tuple[float, float, float, float],
+    kind: str = "svg",
+    whole: bool = False,
 ) -> str:
-    """A figure with one pair of axes as a data URI."""
+    """A figure with one pair of axes as a data URI; whole: as large as it takes to hold what is beside the axes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -110,5 +123,6 @@ def _uri(
     draw(figure.add_axes(place))
     figure.suptitle("")
     out = BytesIO()
-    figure.savefig(out, format=kind, dpi=_DPI[kind], metadata=_UNDATED[kind])
+    room: Any = "tight" if whole else None
+    figure.savefig(out, format=kind, dpi=_DPI[kind], metadata=_UNDATED[kind], bbox_inches=room)
     return f"data:image/{_TYPES[kind]};base64,{base64.b64encode(out.getvalue()).decode('ascii')}"

@@ -1,6 +1,5 @@
 // The table of terms: sorted, filtered, downloaded. Rows are in the page; values are in the data.
 function liveTable(terms) {
-  const byId = (id) => document.getElementById(id);
   const body = byId("table").tBodies[0], heads = Array.from(byId("table").tHead.rows[0].cells);
   const rows = Array.from(body.rows);
   const fullName = (term) => term.powers.map(([v, k]) => report.names[v] + (k > 1 ? "^" + k : "")).join("*");

@@ -8,20 +8,21 @@ import numpy as np
 import pandas as pd
 
 from .._version import __version__
-from ..comparison import nested_test
+from ..comparison import nested_test, predicted
+from ..description import candidate_sets, chosen_from_the_same, terms_in_words
 from ..diagnostics import Integrability
+from ..goodness import GoodnessOfFit
 from ..model import PolynomialModel
 from ..transforms import of_setting
-from .fit import Checked, Learned
+from ..wording import listed, many
+from .fit import Checked
 
 __all__ = [
     "cautions",
     "citations",
     "how",
-    "listed",
-    "many",
+    "next_steps",
     "number",
-    "once",
     "probability",
     "samples_in_words",
     "short",
@@ -78,51 +79,6 @@ def short(name: str, most: int = _LONGEST) -> str:
     return text if len(text) <= most else f"{text[: keep - keep // 2]}…{text[len(text) - keep // 2 :]}"
 
 
-def many(n: int, what: str) -> str:
-    """A number of things."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def listed(names: list[str], most: int = 6) -> str:
-    """Names with commas, and how many more there are."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
-
-
-def once(lines: list[str]) -> list[str]:
-    """Each line once, none that another begins with, and lines that differ in one word as one."""
-    kept = dict.fromkeys(" ".join(line.split()) for line in lines if line.strip())
-    own = [line for line in kept if not any(other != line and other.startswith(line) for other in kept)]
-    groups: list[list[list[str]]] = []
-    for parts in (line.split(" ") for line in own):
-        if groups and _place(groups[-1], parts) is not None:
-            groups[-1].append(parts)
-        else:
-            groups.append([parts])
-    return [_merged(group) for group in groups]
-
-
-def _place(group: list[list[str]], parts: list[str]) -> int | None:
-    """The one place at which a line differs from those of a group, and these from one another, if it is one."""
-    first, last = group[0], group[-1]
-    if len(parts) != len(first):
-        return None
-    places = {k for one in (first, last) for k, (a, b) in enumerate(zip(one, parts, strict=True)) if a != b}
-    places |= {k for k, (a, b) in enumerate(zip(first, last, strict=True)) if a != b}
-    return places.pop() if len(places) == 1 else None
-
-
-def _merged(group: list[list[str]]) -> str:
-    if len(group) == 1:
-        return " ".join(group[0])
-    k = _place(group[:1], group[1])
-    assert k is not None
-    end = group[0][k][-1:]
-    end = end if end in (":", ";", ",", ".") else ""
-    names = [parts[k].removesuffix(end) for parts in group]
-    return " ".join([*group[0][:k], listed(names, 12) + end, *group[0][k + 1 :]])
-
-
 def number(value: float | None, digits: int = 4) -> str:
     """With a real minus, in so many digits."""
     return "" if value is None or np.isnan(value) else f"{value:.{digits}g}".replace("-", "−")
@@ -136,28 +92,27 @@ def probability(value: float | None) -> str:
 
 
 def summary(
-    model: PolynomialModel, sets: pd.DataFrame, verdict: Integrability, checked: Checked | None, learned: Learned
+    model: PolynomialModel, sets: pd.DataFrame, verdict: Integrability, checked: Checked | None
 ) -> list[tuple[str, str]]:
     """A question and its answer each."""
-    own, raw = (int(np.count_nonzero(model.parameters(units))) for units in ("standardized", "raw"))
-    terms = f"{many(own, 'term')} up to degree {model.basis.degree}"
-    terms += "" if own == raw else f" ({raw:,} in the units of the data, where zero is elsewhere)"
     by = _CALLED.get(model.settings.get("estimator", ""), model.settings.get("estimator"))
     source = "made from given parameters, not from samples"
     if model.n_samples is not None:
         source = f"learned from {model.n_samples:,.10g} samples{f' by {by}' if by else ''}"
+    terms = terms_in_words(model)
+    terms += ";" if "," in terms else ","
     said = [
-        ("What it is", f"A model of {many(len(model.names), 'variable')} with {terms}, {source}."),
+        ("What it is", f"A model of {many(len(model.names), 'variable')} with {terms} {source}."),
         ("Who interacts", _interactions(model, sets)),
     ]
     if model.basis.degree > 2:
-        said.append(("More than a Gaussian?", _gaussian(model)))
+        said.append(("More than a Gaussian?", " ".join(filter(None, (_gaussian(model), _prediction(model, checked))))))
     said.append(("A density?", _density(verdict)))
-    if checked is not None:
-        said.append(("Does it fit?", _fits(checked)))
-    else:
-        said.append(("Does it fit?", "Not known here: the report was made without samples."))
-    return said
+    if checked is None:
+        return [*said, ("Does it fit?", "Not known here: the report was made without samples.")]
+    said.append(("Does it fit?", _fits(checked)))
+    advice = [] if checked.found is None else next_steps(model, checked.found)
+    return [*said, ("What to do next", " ".join(advice))] if advice else said
 
 
 def _interactions(model: PolynomialModel, sets: pd.DataFrame) -> str:
@@ -166,23 +121,31 @@ def _interactions(model: PolynomialModel, sets: pd.DataFrame) -> str:
     called = lambda frame: listed([" – ".join(short(model.names[v], 24) for v in row) for row in frame["variables"]])
     strong = sets.sort_values("strength", ascending=False, kind="stable")
     what = "pair" if (sets["order"] == 2).all() else "set"
+    some, of, chosen = f"{many(len(sets), what)} of variables", candidate_sets(model), chosen_from_the_same(model)
+    left = f"Of {of:,} candidate {what}s of variables the penalty left {len(sets):,}. " if of and chosen else ""
     if sets["q_value"].isna().all():
         return (
-            f"{many(len(sets), what)} of variables {'has' if len(sets) == 1 else 'have'} terms that are not zero. How "
+            f"{left}{some} {'has' if len(sets) == 1 else 'have'} terms that are not zero. How "
             f"sure they are is not known, as the model has no standard errors. The strongest: {called(strong)}."
         )
     sure = strong[strong["q_value"] < _LEVEL]
     if not len(sure):
-        return f"Of {many(len(sets), what)} of variables none surely interacts (false discovery rate 5 %)."
-    known = "; that does not know that terms were chosen from the same samples" if _chosen(model) else ""
+        return f"{left}Of {some} none surely interacts (false discovery rate 5 %)."
+    if not chosen:
+        return (
+            f"{len(sure):,} of {some} surely interact (false discovery rate 5 %). The strongest of these: "
+            f"{called(sure)}."
+        )
     return (
-        f"{len(sure):,} of {many(len(sets), what)} of variables surely interact (false discovery rate 5 %{known}). "
-        f"The strongest of these: {called(sure)}."
+        f"{left or f'The penalty left {some}. '}{len(sure):,} of these interact at a false discovery rate of 5 %, "
+        "which is too optimistic: they were chosen from the same samples, and those that were left out are not "
+        f"counted. The strongest: {called(sure)}."
     )
 
 
 def _gaussian(model: PolynomialModel) -> str:
-    high = int(np.count_nonzero(model.theta[model.basis.degrees > 2]))
+    above = model.basis.degrees > 2
+    high = int(np.count_nonzero(model.theta[above]))
     if not high:
         return "No: no term above degree 2 is in the model, so a Gaussian will do."
     try:
@@ -193,11 +156,30 @@ def _gaussian(model: PolynomialModel) -> str:
         return f"{many(high, 'term')} above degree 2; too few samples for so many to be tested at once."
     answer = "Yes" if test.p_value < _LEVEL else "Not surely"
     few = model.n_samples is not None and model.n_samples < _ROWS_A_TERM * test.df
-    why = "they were chosen from the same samples" if _chosen(model) else ""
+    why = "they were chosen from the same samples" if chosen_from_the_same(model) else ""
     why = why or (f"there are fewer than {_ROWS_A_TERM} samples a term" if few else "")
     chosen = f", which is too small, as {why}" if why and test.p_value < _LEVEL else ""
+    held = int(np.count_nonzero(np.isnan(model.stderr("standardized")) & above & (model.theta != 0)))
+    less = f" ({held} of them held at a bound, and not tested)" if held else ""
     p = probability(test.p_value)
-    return f"{answer}: of {many(high, 'term')} above degree 2, tested at once, p {p if '<' in p else f'= {p}'}{chosen}."
+    p = p if "<" in p else f"= {p}"
+    return f"{answer}, by a test: of {many(high, 'term')} above degree 2{less}, tested at once, p {p}{chosen}."
+
+
+def _prediction(model: PolynomialModel, checked: Checked | None) -> str:
+    """Whether it predicts better than a Gaussian, which is another question than whether terms are zero."""
+    if not np.any(model.theta[model.basis.degrees > 2]):
+        return ""
+    words = "" if checked is None else predicted(checked.score, checked.gaussian)
+    if checked is None or not words:
+        return (
+            "Whether it predicts better than a Gaussian was not looked at: isodus compare tells, on samples that "
+            "neither was learned from."
+        )
+    figures = f"mean log P(x_i | rest) {number(checked.score)}, the Gaussian {number(checked.gaussian)}"
+    worse = checked.score < checked.gaussian
+    then = "Take a Gaussian (degree 2) to predict with." if worse else "New samples tell more: see isodus compare."
+    return f"On the samples that it was learned from {words} ({figures}). {then}"
 
 
 def _density(verdict: Integrability) -> str:
@@ -218,24 +200,49 @@ def samples_in_words(checked: Checked) -> str:
     if checked.allowed:
         return f"Tested on the {n} that the model was learned from; the tests allow for that."
     if checked.same:
-        known = "" if checked.told else ", by their number and their middles"
+        known = "" if checked.told else " (their number, means and spreads agree)"
         return (
             f"Tested on the {n} that the model was learned from{known}. The tests take the model as given, not as bent "
             "towards them, and so see less misfit than there may be."
         )
-    known = ", by their number and middles not taken for those that the model was learned from"
-    return f"Tested on {n}{' that were said to be new' if checked.told else known}."
+    if checked.told:
+        return f"Tested on {n} that were said to be new."
+    return (
+        f"Tested on {n} that are taken for new ones: their number, means or spreads are not those of the samples that "
+        "the model was learned from."
+    )
 
 
-def _chosen(model: PolynomialModel) -> bool:
-    return bool(model.settings.get("l1")) and model.settings.get("debias") not in ("split", "one step")
+def next_steps(model: PolynomialModel, found: GoodnessOfFit) -> list[str]:
+    """What to do about a misfit, a sentence each; nothing where none was found."""
+    advice = []
+    if found.misfits:
+        advice.append(
+            f"Look at the residuals and the histograms of {listed([short(name) for name in found.misfits], 4)} below: "
+            "long tails ask for a logarithm or ranks of the variable, piles of equal values for leaving it out, "
+            "other shapes for a higher degree."
+        )
+    elif found.stein is not None and found.stein.p_value < found.level / 2:
+        weaker = "a weaker penalty, " if chosen_from_the_same(model) else ""
+        advice.append(
+            f"Each variable by itself fits, but how they go together does not: try {weaker}larger sets of variables "
+            "(max_order 3) or a higher degree, and see whether new samples are predicted better (isodus compare)."
+        )
+    if found.beyond or found.unlike:
+        advice.append(
+            "Do not sample from this model: read its terms, which tell how variables go together near the data. To "
+            "sample, learn a Gaussian (degree 2), or the model of isodus.match_moments (isodus fit --match-moments)."
+        )
+    if found.misfits or (found.stein is not None and found.stein.p_value < found.level / 2):
+        advice.append("Until then take intervals and p-values as those of the nearest model of this form.")
+    return advice
 
 
 def cautions(model: PolynomialModel, checked: Checked | None) -> list[str]:
     """What to bear in mind when reading the tables."""
     said = []
     known = model.covariance is not None
-    if _chosen(model):
+    if chosen_from_the_same(model):
         what = (
             "Standard errors, intervals, p- and q-values do not know of that, and are too optimistic." if known else ""
         )
@@ -249,7 +256,10 @@ def cautions(model: PolynomialModel, checked: Checked | None) -> list[str]:
                 f"{many(held, 'term')} held at a bound or not told apart from others: without a standard error."
             )
     if known and model.moved_from is not None:
-        said.append("θ was moved after it was estimated, say to be a density; intervals, p and q are of the estimate.")
+        said.append(
+            "θ was moved after it was estimated, say to be a density; intervals, p and q are of the estimate, so that "
+            "θ need not be in the middle of its interval, or inside of it."
+        )
     if known:
         said.append(
             "Intervals are at 95 % each, not all at once; q is the false discovery rate at which a term counts."
@@ -278,12 +288,15 @@ def units(model: PolynomialModel) -> str:
 
 def how(model: PolynomialModel) -> list[tuple[str, str]]:
     """Settings by name, those that say most first, with words for them."""
-    settings = {name: value for name, value in model.settings.items() if name != "notes" and value is not None}
+    left_out, usual = {"notes", "default"}, model.settings.get("default", [])
+    settings = {name: value for name, value in model.settings.items() if name not in left_out and value is not None}
     rows = [("report made by", f"isodus {__version__}")]
     if model.n_samples is not None:
         rows.append(("samples", f"{model.n_samples:,.10g}"))
     order = [*(name for name in _SETTINGS if name in settings), *(name for name in settings if name not in _SETTINGS)]
-    return rows + [(_SETTINGS.get(name, name), _value(settings[name])) for name in order]
+    return rows + [
+        (_SETTINGS.get(name, name), _value(settings[name]) + (" (default)" if name in usual else "")) for name in order
+    ]
 
 
 def _value(value: Any) -> str:
