@@ -102,7 +102,9 @@ def compare(models: Mapping[str, Any] | Sequence[Any], X: Any, *, sample_weight:
     higher = {name: model for name, model in named.items() if model.basis.degree > 2}
     tests = [(name, *_tested(m, np.flatnonzero(m.basis.degrees > 2), False)) for name, m in higher.items()]
     needed = pd.DataFrame(tests, columns=["name", "chi2", "df", "p_value", "note"])
-    return Comparison(table, needed, _nested(named), chosen, _verdict(table, needed, chosen))
+    on_line = all(model.basis.spaces is None for model in named.values())
+    verdict = _verdict(table, needed, chosen) if on_line else _plain_verdict(table, chosen)
+    return Comparison(table, needed, _nested(named), chosen, verdict)
 
 
 def nested_test(large: Any, small: Any = None, *, terms: Terms | None = None) -> WaldTest:
@@ -265,6 +267,17 @@ def _nested(named: Mapping[str, PolynomialModel]) -> pd.DataFrame:
         if len(extra) and len(terms) + len(extra) == len(more.basis):
             rows.append((small, large, len(extra), *_tested(more, extra, not less.basis.closed_under_translation)))
     return pd.DataFrame(rows, columns=["smaller", "larger", "n_terms", "chi2", "df", "p_value", "note"])
+
+
+def _plain_verdict(table: pd.DataFrame, chosen: str | None) -> str:
+    """Of models that do not all live on the line, where none is a Gaussian: which to take."""
+    if chosen is None:
+        best = table.iloc[0]
+        return f"no model has all conditional densities at all samples ({best['name']}: {best['no_density']})"
+    if len(table) == 1:
+        return f"{chosen} is the only model: there is nothing to compare it with"
+    best = chosen == table["name"].iloc[0]
+    return f"take {chosen}{'' if best else ', the simplest within two standard errors of the best'}"
 
 
 def _verdict(table: pd.DataFrame, needed: pd.DataFrame, chosen: str | None) -> str:

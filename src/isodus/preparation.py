@@ -179,7 +179,8 @@ def _basis(estimator: Any, p: int, spaces: Spaces | None) -> tuple[MonomialBasis
     gone = len(whole) - len(basis)
     if not gone:
         return basis, ()
-    return basis, (f"{gone} terms are left out: the values of their variables cannot tell such powers from lower ones",)
+    left = f"{gone} term{'s are' if gone > 1 else ' is'} left out"
+    return basis, (f"{left}: the values of the variables cannot tell such powers from lower ones",)
 
 
 def _fixed(spaces: Spaces) -> np.ndarray:
