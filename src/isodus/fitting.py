@@ -27,7 +27,7 @@ from .objective import MANY, Evaluation, Objective
 from .optimum import Optimum
 from .samples import ArraySamples, check_variation, generator, no_variation, ordered, standardisation
 from .solvers.newton import Problem, Rung, ladder
-from .suitability import check_independence, check_suitability
+from .suitability import check_relations, check_suitability
 from .validation import (
     check_blocked,
     check_counts,
@@ -99,7 +99,7 @@ def prepare(
     units: whether centre and width are wanted even if the estimator uses neither. penalised: whether most parameters
     will be zero, so that they may be more than the samples.
     """
-    _check_terms(estimator)
+    degree = _check_terms(estimator)
     for name in ("center", "scale"):
         true_or_false(getattr(estimator, name), name)
     effective_n_jobs(estimator.n_jobs)
@@ -120,13 +120,10 @@ def prepare(
             how = how if how.groups is None else how._replace(groups=how.groups[to_host(there)])
         check_variation(X, names)
         some = X
-        if not penalised:
-            check_independence(X, names)
     else:
         X, names, how, n = _check_blocked(estimator, blocked, groups)
         some, weight, in_order = blocked.kept, blocked.kept_weight, None
-        if not penalised:
-            check_independence(some, names)
+    check_relations(some, names, degree, in_order, penalised)
     if how.groups is not None and (many := check_groups(how.groups)) < _FEW_GROUPS:
         warn(
             f"standard errors from {many} groups are themselves uncertain, and too small on average; "
@@ -329,7 +326,7 @@ def _evaluate(
     return objective.evaluate([nodes[j] for j in which], points, hessian)
 
 
-def _check_terms(estimator: Any) -> None:
+def _check_terms(estimator: Any) -> int:
     if estimator.basis is not None and not isinstance(estimator.basis, MonomialBasis):
         raise ValueError(f"basis must be a MonomialBasis, not {type(estimator.basis).__name__}")
     if estimator.basis is None:
@@ -344,6 +341,7 @@ def _check_terms(estimator: Any) -> None:
             f"degree={degree} is odd: exp(−x^{degree}) grows without bound on one side, so no density of that "
             f"degree exists on the real line. Use degree={degree + 1}, or {max(degree - 1, 2)}"
         )
+    return int(degree)
 
 
 def _check_size(estimator: Any, p: int, n: int, penalised: bool) -> None:
@@ -356,6 +354,8 @@ def _check_size(estimator: Any, p: int, n: int, penalised: bool) -> None:
         options = dict(degree=estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order)
         largest = n_monomials(p, **options) - n_monomials(p - 1, **options)
     if penalised:
+        if n <= (degree := (estimator.basis or estimator).degree) and not estimator.penalize_self:
+            raise ValueError(f"n_samples = {n}: powers of one variable have no penalty; {degree + 1} are the least")
         return
     gigabytes = 3 * 8 * largest**2 / 1e9
     minutes = 20 * p * n * largest**2 / 5e9 / 60
