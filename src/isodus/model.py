@@ -446,5 +446,5 @@ class PolynomialModel:
         fields = model_file.read(path)
         try:
             return cls(**fields)
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
