@@ -470,7 +470,7 @@ def frame_with(column, value):
         (frame_with("a", 3.0), "without variation: a"),
         (pd.DataFrame(np.ones((9, 2)), columns=["a", "a"]), "duplicate column names: 'a'"),
         (np.zeros((1, 2)), "minimum of 2"),
-        (np.zeros(5), "2D array"),
+        (np.zeros(5), "two dimensions are wanted"),
         (np.zeros((0, 2)), "0 sample"),
     ],
 )
