@@ -47,6 +47,8 @@ def writing(path: str | os.PathLike[str], binary: bool = False) -> Iterator[IO[A
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None and not isinstance(error, BrokenPipeError):
+            raise OSError(f"{path} cannot be written: {error.strerror or error}") from error
         raise
