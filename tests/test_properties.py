@@ -59,8 +59,8 @@ def same(a, b):
     Whether near-Gaussian samples support terms above degree 2 may be decided by cross-validation, whose folds go by
     the place of a row: then one of the two may be the Gaussian, and a note says so.
     """
-    gaussian = [any("do not support terms" in note for note in m.settings.get("notes", [])) for m in (a, b)]
-    if gaussian[0] != gaussian[1]:
+    left_out = [[note for note in m.settings.get("notes", []) if "do not support" in note] for m in (a, b)]
+    if left_out[0] != left_out[1]:
         return
     error = a.stderr("standardized")
     known = error > 0
@@ -123,8 +123,10 @@ def test_size_of_blocks(X, name, degree, rows, seed):
     nodes, thetas = range(X.shape[1]), parameters_of(whole.basis, seed % 1000)
     for a, b in zip(whole.evaluate(nodes, thetas), cut.evaluate(nodes, thetas), strict=True):
         np.testing.assert_allclose(b.value, a.value, rtol=1e-11, atol=1e-13)
-        np.testing.assert_allclose(b.gradient, a.gradient, rtol=1e-9, atol=1e-11 * np.abs(a.gradient).max())
-        np.testing.assert_allclose(b.hessian, a.hessian, rtol=1e-9, atol=1e-11 * np.abs(a.hessian).max())
+        size = np.abs(a.gradient).max()
+        np.testing.assert_allclose(b.gradient, a.gradient, rtol=1e-9, atol=1e-11 * size)
+        # that of a logarithm is a difference, of the size of the squared slope
+        np.testing.assert_allclose(b.hessian, a.hessian, rtol=1e-9, atol=1e-11 * (np.abs(a.hessian).max() + size**2))
 
 
 CONVEX = st.sampled_from(["screening, log", "screening, plain", "screening, tilted", "pseudo-likelihood", "score matching"])
@@ -152,11 +154,9 @@ def test_no_step_raises_the_objective_and_the_answer_is_a_minimum(X, name, degre
             continue
         value = lambda theta, i=i: objective.evaluate([i], [theta], False)[0].value
         least = value(problem.theta)
-        for k in range(len(problem.theta)):
-            h = 1e-3 * np.eye(len(problem.theta))[k]
-            up, down = value(problem.theta + h), value(problem.theta - h)
-            assert min(up, down) >= least - 1e-12 * (1 + abs(least))
-            assert abs(up - down) <= 0.1 * (up + down - 2 * least) + 1e-11 * (1 + abs(least))
+        for step in np.eye(len(problem.theta)):
+            for h in (1e-3, -1e-3, 1e-4, -1e-4):  # a slope that is not zero would lead below
+                assert value(problem.theta + h * step) >= least - 1e-10 * (1 + abs(least))
 
 
 @some(15)
