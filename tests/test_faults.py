@@ -1,4 +1,4 @@
-"""What goes wrong around a run: a full disk, Ctrl-C at any moment, too little memory. Nothing is lost or left behind."""
+"""What goes wrong around a run: a full disk, Ctrl-C at any moment, too little memory. Nothing is lost or left."""
 
 import os
 import resource
@@ -10,7 +10,7 @@ import textwrap
 import threading
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pandas as pd
@@ -101,10 +101,8 @@ def test_ctrl_c_at_any_moment_leaves_nothing_behind(name, tmp_path, monkeypatch)
         threads, blas = threading.active_count(), threadpool_info()
         many = calls_of(work)
         for at in np.unique(np.linspace(1, many, 12).astype(int)).tolist():
-            try:
+            with suppress(KeyboardInterrupt):
                 calls_of(work, at)
-            except KeyboardInterrupt:
-                pass
             assert threading.active_count() == threads
             assert threadpool_info() == blas
         np.testing.assert_array_equal(np.array(work()), expected)
@@ -118,7 +116,8 @@ def test_processes_and_their_files_end_with_the_run(tmp_path):
         from isodus import PseudoLikelihood, bootstrap
         from isodus.datasets import double_wells
         X = np.asarray(double_wells(4).sample(5000, rng=0))
-        bootstrap(PseudoLikelihood(4).fit(X), X, n_draws=10**6, n_jobs=2, rng=0, progress=lambda *what: print(flush=True))
+        est = PseudoLikelihood(4).fit(X)
+        bootstrap(est, X, n_draws=10**6, n_jobs=2, rng=0, progress=lambda *what: print(flush=True))
     """
     run = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)],

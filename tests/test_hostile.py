@@ -191,8 +191,12 @@ def test_outcome(row):
 
 
 PENALISED = {row.name: row for row in ROWS} | {
-    "one value of 1e60 spreads": Row("", lambda: with_row((7, 1), 1e60), error=r"x1 is 1e\+60 in row 7, .* too large for"),
-    "two samples": Row("", lambda: X[:2], error="n_samples = 2: powers of one variable have no penalty; 5 are the least"),
+    "one value of 1e60 spreads": Row(
+        "", lambda: with_row((7, 1), 1e60), error=r"x1 is 1e\+60 in row 7, .* too large for"
+    ),
+    "two samples": Row(
+        "", lambda: X[:2], error="n_samples = 2: powers of one variable have no penalty; 5 are the least"
+    ),
 }
 
 
@@ -282,5 +286,7 @@ def test_a_basis_of_millions_of_terms_is_refused_at_once(kind):
 
 
 def test_a_test_of_fit_wants_a_model():
-    with pytest.raises(ValueError, match=r"model must be a PolynomialModel, such as the model_ of an estimator, not ISO"):
+    with pytest.raises(
+        ValueError, match=r"model must be a PolynomialModel, such as the model_ of an estimator, not ISO"
+    ):
         goodness_of_fit(ISODUS(2).fit(X), X)

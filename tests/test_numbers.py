@@ -43,7 +43,10 @@ def polynomial(theta, row):
 
 def screening(theta, X, unit):
     e, nu = S + 2, mp.mpf(0.5) / mp.mpf(unit) ** (S + 2)
-    m = [0 if l % 2 else nu ** (-mp.mpf(l) / e) * mp.gamma(mp.mpf(l + 1) / e) / mp.gamma(mp.mpf(1) / e) for l in range(1, S + 1)]
+    m = [
+        0 if l % 2 else nu ** (-mp.mpf(l) / e) * mp.gamma(mp.mpf(l + 1) / e) / mp.gamma(mp.mpf(1) / e)
+        for l in range(1, S + 1)
+    ]
 
     def weight(row):
         x = mp.mpf(row[0])
@@ -73,7 +76,10 @@ def score_matching(theta, X, unit):
 
 
 EXACT = {
-    "screening": (screening, lambda u: Screening.of_degree(S, np.full(2, 0.5 / u**6), np.full(2, 2.0), np.zeros(2), "log")),
+    "screening": (
+        screening,
+        lambda u: Screening.of_degree(S, np.full(2, 0.5 / u**6), np.full(2, 2.0), np.zeros(2), "log"),
+    ),
     "pseudo-likelihood": (pseudo_likelihood, lambda u: PseudoLikelihoodLoss()),
     "score matching": (score_matching, lambda u: ScoreMatchingLoss()),
 }

@@ -227,9 +227,10 @@ def _left_in_container() -> int:
     """What a control group, as of a container or a batch job, leaves; its cache of files can be had back."""
     for limit, usage in _CONTROL:
         try:
-            most, used = int(_GROUP.joinpath(limit).read_text()), int(_GROUP.joinpath(usage).read_text())
-            stat = dict(line.split() for line in _GROUP.joinpath(limit).with_name("memory.stat").read_text().splitlines())
-            return max(most - used + int(stat.get("inactive_file", 0)), 0)
+            most, used = int((_GROUP / limit).read_text()), int((_GROUP / usage).read_text())
+            stat = (_GROUP / limit).with_name("memory.stat").read_text().split()
+            cache = int(stat[stat.index("inactive_file") + 1]) if "inactive_file" in stat else 0
+            return max(most - used + cache, 0)
         except (OSError, ValueError):  # none, or "max": no limit
             continue
     return sys.maxsize

@@ -19,7 +19,7 @@ def read_json(path: str | os.PathLike[str], what: str, kind: str) -> dict[str, A
     """The object in a JSON file whose "format" is `kind`; what: in words, for errors."""
     size = Path(path).stat().st_size
     if size > MOST_BYTES:
-        raise ValueError(f"{path} is no {what}: it has {size / 1e9:,.1f} GB, and none has more than {MOST_BYTES / 1e9:,.1f}")
+        raise ValueError(f"{path} is no {what}: it has {size / 1e9:,.1f} GB, and {MOST_BYTES / 1e9:,.1f} is the most")
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or brackets without end

@@ -113,7 +113,9 @@ def _check_independence(X: np.ndarray, names: Sequence[str], degree: int) -> Non
     words = list(names)
     if not found and degree > 2 and 2 * p + p * (p - 1) // 2 < min(len(Z), _MOST_PRODUCTS):
         i, j = np.triu_indices(p)
-        words += [f"{names[a]}^2" if a == b else f"{names[a]}*{names[b]}" for a, b in zip(i, j, strict=True)]
+        words += [
+            f"{names[a]}^2" if a == b else f"{names[a]}*{names[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)
+        ]
         found, _ = _explained(np.concatenate([Z, _in_units(Z[:, i] * Z[:, j])], axis=1), _REPEATED)
         first, second = np.append(np.arange(p), i), np.append(np.arange(p), j)
         found = [some for some in found if len({*first[some], *second[some]}) > 1]  # not those of few values
@@ -196,9 +198,9 @@ def _check_clusters(X: Array, names: Sequence[str], in_order: Array | None) -> N
     many = 0 if len(found) < 2 else _unjoined(np.stack(sides, axis=1), least)
     if many > 1:
         warn(
-            f"samples in {many} clusters that are far apart in {_some(found)}: nothing lies between them, and no variable "
-            "alone leads from one to another. How probable each cluster is cannot be learned from the density of a "
-            "variable given the others. Fit a model to each cluster, or do not sample from this one"
+            f"samples in {many} clusters that are far apart in {_some(found)}: nothing lies between them, and no "
+            "variable alone leads from one to another. How probable each cluster is cannot be learned from the density "
+            "of a variable given the others. Fit a model to each cluster, or do not sample from this one"
         )
 
 

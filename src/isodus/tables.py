@@ -182,8 +182,7 @@ def _read_columns(path: Path, ending: str) -> pd.DataFrame:
 def _read_arrays(path: Path) -> pd.DataFrame:
     """Two-dimensional arrays have columns x0, x1, …; the fields of a record, or the arrays of an .npz, names."""
     try:
-        mapped = "r" if path.suffix.lower() == ".npy" else None  # a header that promises more than there is, is found out
-        content = np.load(path, mapped, allow_pickle=False)
+        content = np.load(path, "r", allow_pickle=False)  # mapped, a header that promises too much is found out
         arrays = {name: content[name] for name in content.files} if path.suffix.lower() == ".npz" else {"": content}
     except (ValueError, OSError, EOFError, BadZipFile, KeyError) as error:
         raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}") from None
