@@ -76,16 +76,16 @@ def test_damaged_models_are_refused_or_read(model, tmp_path):
     read = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in range(1500):
+        for _ in range(700):
             path.write_bytes(damaged(whole, rng))
             read += refused_or_read(path)
-        for _ in range(1500):
+        for _ in range(700):
             content = json.loads(whole)
             for field in rng.sample(sorted(content), rng.randint(1, 2)):
                 content[field] = odd_value(rng)
             path.write_text(json.dumps(content))
             read += refused_or_read(path)
-    assert 0 < read < 1500
+    assert 0 < read < 700
     assert [file.name for file in tmp_path.iterdir()] == ["m.json"]
 
 
@@ -110,13 +110,19 @@ def test_a_file_without_end_is_not_read(model, tmp_path, monkeypatch):
 
 def test_damaged_tables_are_refused_or_read(tmp_path):
     path, rng, read = tmp_path / "x.csv", random.Random(1), 0
-    for _ in range(500):
+    for _ in range(300):
         path.write_bytes(damaged(CSV, rng))
         with suppress(ValueError, OSError):
             table = read_table([path])
             read += 1
             assert not np.isinf(table.frame.to_numpy()).any()
-    assert 50 < read < 450
+    assert 30 < read < 270
+
+
+def test_an_array_without_rows(tmp_path):
+    np.save(tmp_path / "x.npy", X[:0])
+    with pytest.raises(ValueError, match="has no rows"):
+        read_table([tmp_path / "x.npy"])
 
 
 def test_an_array_that_promises_more_than_there_is(tmp_path):
@@ -139,7 +145,7 @@ def test_commands_end_with_an_answer_or_a_line(model, tmp_path, monkeypatch):
     whole, rng, run = (tmp_path / "m.json").read_bytes(), random.Random(2), CliRunner()
     expected = {"m.json", "good.csv", "x.csv", "y.json", "out.json", "out.terms.csv"}
     codes = []
-    for k in range(80):
+    for k in range(50):
         if k % 3:
             (tmp_path / "x.csv").write_bytes(damaged(CSV, rng))
             arguments = ["fit", "x.csv", "--degree", "2", *rng.choice(OPTIONS)]

@@ -191,7 +191,7 @@ def _read_arrays(path: Path) -> pd.DataFrame:
         if array.dtype.names:
             return pd.DataFrame({name: array[name] for name in array.dtype.names})
         if array.ndim in (1, 2):
-            rows = array.reshape(len(array), -1)
+            rows = array if array.ndim == 2 else array[:, None]
             return pd.DataFrame(rows, columns=[f"x{i}" for i in range(rows.shape[1])])
     shapes = {name: array.shape for name, array in arrays.items()}
     if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 1:
