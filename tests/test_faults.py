@@ -106,6 +106,9 @@ def test_ctrl_c_at_any_moment_leaves_nothing_behind(name, tmp_path, monkeypatch)
             assert threading.active_count() == threads
             assert threadpool_info() == blas
         np.testing.assert_array_equal(np.array(work()), expected)
+    told = []
+    ISODUS(4, progress=lambda *what: told.append(what)).fit(X)
+    assert told  # a bar that was not closed would hide all others
     assert not list(tmp_path.iterdir())
 
 
