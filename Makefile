@@ -5,7 +5,7 @@ VENV ?= .venv
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test test-lowest lint docs bench clean
+.PHONY: demo test test-lowest test-wheel lint docs bench clean
 
 demo: $(VENV)/.installed
 	$(bin)/isodus demo
@@ -26,6 +26,14 @@ docs: $(VENV)/.installed-docs
 test-lowest:
 	$(MAKE) VENV=.venv-lowest PIP_CONSTRAINT=$(CURDIR)/tests/lowest.txt test
 
+# what a user installs: the wheel in an empty environment, from elsewhere than this folder
+test-wheel:
+	rm -rf .venv-wheel
+	@$(PYTHON) -m venv .venv-wheel
+	@.venv-wheel/bin/python -m pip --disable-pip-version-check -q wheel --no-deps -w .venv-wheel/dist .
+	@.venv-wheel/bin/python -m pip --disable-pip-version-check -q install .venv-wheel/dist/isodus-*.whl
+	cd .venv-wheel && bin/isodus demo && bin/isodus --version
+
 bench: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/paper_2d.py
 	$(bin)/python benchmarks/scaling.py
@@ -39,9 +47,10 @@ bench: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/selection.py --quick
 	$(bin)/python benchmarks/real_data.py
 	$(bin)/python benchmarks/accuracy.py --quick
+	$(bin)/python benchmarks/stress.py --count 1000000
 
 clean:
-	rm -rf .venv .venv-lowest .pytest_cache .mypy_cache .ruff_cache docs/_build docs/auto_gallery docs/reference
+	rm -rf .venv .venv-lowest .venv-wheel .hypothesis .pytest_cache .mypy_cache .ruff_cache docs/_build docs/auto_gallery docs/reference
 
 ifdef PIP_CONSTRAINT
 export PIP_CONSTRAINT

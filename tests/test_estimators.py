@@ -202,7 +202,7 @@ def test_nu_auto_is_of_a_grid_in_scaled_variables(pair):
 
 
 @pytest.mark.parametrize("namespace", OTHERS)
-@pytest.mark.parametrize("options", [dict(degree=2), dict(l1="ebic"), dict(refine=0)])
+@pytest.mark.parametrize("options", [dict(degree=2), dict(l1="ebic", l1_path=[1.0, 0.5, 0.2]), dict(refine=0)])
 def test_arrays_of_another_library_with_a_penalty(pair, options, namespace):
     X = pair[:1000]
     a, b = (ISODUS(**{"l1": 0.1} | options).fit(Y) for Y in (X, NAMESPACES[namespace](X)))
@@ -470,7 +470,7 @@ def frame_with(column, value):
         (frame_with("a", 3.0), "without variation: a"),
         (pd.DataFrame(np.ones((9, 2)), columns=["a", "a"]), "duplicate column names: 'a'"),
         (np.zeros((1, 2)), "minimum of 2"),
-        (np.zeros(5), "2D array"),
+        (np.zeros(5), "two dimensions are wanted"),
         (np.zeros((0, 2)), "0 sample"),
     ],
 )

@@ -71,7 +71,8 @@ def X():
 @pytest.mark.parametrize("estimator", [ISODUS, PseudoLikelihood, ScoreMatching])
 def test_fits_tell_how_far_they_are(estimator, X):
     told = []
-    est = estimator(4, l1="cv", folds=2, progress=lambda *where: told.append(where)).fit(X)
+    options = dict(l1="cv", folds=2, l1_path=np.geomspace(2, 0.1, 6))
+    est = estimator(4, **options, progress=lambda *where: told.append(where)).fit(X)
     whats = [what for what, _, _ in told]
     assert {"penalties, fold 1 of 2", "penalties, fold 2 of 2", "penalties", "fitting what was chosen"} <= set(whats)
     of_path = [(done, total) for what, done, total in told if what == "penalties"]

@@ -9,7 +9,7 @@ from cases import NAMESPACES
 
 from isodus import ISODUS, PolynomialModel, PseudoLikelihood, ScoreMatching, open_samples
 from isodus.datasets import double_wells, gaussian_10, load_sachs, paper_1d, paper_4d
-from isodus.suitability import check_suitability, few_rows
+from isodus.suitability import check_relations, check_suitability, few_rows
 
 
 def messages(X, weight=None, names=None):
@@ -191,3 +191,56 @@ def test_the_page_of_messages_gives_the_same_advice_on_piles_of_values():
     for advice in parts.values():
         assert "Leave those rows out" not in advice
         assert "bias" in advice
+
+
+def said(X, degree):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_relations(X, [f"v{i}" for i in range(X.shape[1])], degree)
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
+def test_clusters_that_no_variable_joins_are_told(scale):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 3))
+    side = 10.0 * rng.choice([-1, 1], 600)
+    (words,) = said(scale * (X + np.outer(side, [1, 0, -1])), 4)
+    assert "samples in 2 clusters that are far apart in v0, v2: " in words
+    assert not said(scale * (X + np.outer(side, [1, 0, -1])), 2)  # one Gaussian, and right as such
+    assert not said(scale * (X + np.outer(side, [0, 1, 0])), 4)  # its own density has both
+    assert not said(scale * (X + 10.0 * rng.choice([-1, 1], (600, 3))), 4)  # every combination is there
+    assert not said(X + np.outer(0.3 * side, [1, 0, -1]), 4)  # near enough that some lie between
+
+
+@pytest.mark.parametrize(("eps", "nearly"), [(0.0, ""), (1e-10, ""), (1e-5, "nearly "), (1e-2, None)])
+def test_columns_that_nearly_repeat_others_are_told_above_degree_2(eps, nearly):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 5))
+    X[:, 3] = X[:, 0] - 2 * X[:, 2] + eps * rng.standard_normal(500)
+    found = said(X, 4)
+    if nearly is None:
+        assert not found
+        return
+    (words,) = found
+    made_of = words[len(f"columns that are {nearly}linear functions of others: ") : words.index(". ")]
+    assert set(made_of.replace(" of", ",").split(", ")) == {"v0", "v2", "v3"}
+    assert bool(said(X, 2)) == (nearly == "")
+
+
+def test_one_row_far_out_makes_no_columns_alike():
+    X = np.random.default_rng(0).standard_normal((500, 3))
+    X[7] = 1e8
+    assert not said(X, 2)
+    assert not said(X, 4)
+
+
+def test_products_of_columns_are_told_and_powers_of_few_values_are_not():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4)) + 2
+    X[:, 2] = X[:, 0] * X[:, 1]
+    (words,) = said(X, 4)
+    assert "v0*v1" in words
+    assert "v3" not in words
+    X = np.c_[rng.standard_normal(500), rng.integers(0, 2, 500)]
+    assert not said(X, 4)

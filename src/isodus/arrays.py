@@ -8,10 +8,12 @@ writing a product into existing memory and asking how much memory is free, are h
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import array_api_compat
@@ -39,6 +41,8 @@ __all__ = [
 Array = Any
 """An array of any library that follows the array API standard."""
 
+_GROUP = Path("/sys/fs/cgroup")
+_CONTROL = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
 _LINE = 64  # bytes of a cache line
 _SHARE, _MOST_ROWS = (
     16,
@@ -215,6 +219,10 @@ def _accelerator_memory(x: Array) -> int:
 
 def available_memory() -> int:
     """Bytes of host memory that could be allocated now; 8 GiB where the system does not say."""
+    return min(_left_on_host(), _left_in_container())
+
+
+def _left_on_host() -> int:
     try:
         with open("/proc/meminfo") as f:
             for line in f:
@@ -226,3 +234,16 @@ def available_memory() -> int:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return 8 << 30
+
+
+def _left_in_container() -> int:
+    """What a control group, as of a container or a batch job, leaves; its cache of files can be had back."""
+    for limit, usage in _CONTROL:
+        try:
+            most, used = int((_GROUP / limit).read_text()), int((_GROUP / usage).read_text())
+            stat = (_GROUP / limit).with_name("memory.stat").read_text().split()
+            cache = int(stat[stat.index("inactive_file") + 1]) if "inactive_file" in stat else 0
+            return max(most - used + cache, 0)
+        except (OSError, ValueError):  # none, or "max": no limit
+            continue
+    return sys.maxsize

@@ -311,5 +311,5 @@ class PolynomialModel(Density):
         fields = model_file.read(path)
         try:
             return cls(**fields)
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged: {error}") from None

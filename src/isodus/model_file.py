@@ -26,6 +26,7 @@ __all__ = ["FIELDS", "read", "write"]
 FORMAT = "isodus-model"
 FORMAT_VERSION = 1
 FIELDS = ("basis", "theta", "location", "scale", "names", "n_samples", "settings", "covariance", "moved_from")
+_HIGHEST = 64  # degree of a file whose terms have not themselves a higher one
 _WANTED = ("names", "location", "scale", "degree", "terms", "theta", "n_samples", "settings")
 
 
@@ -68,6 +69,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise ValueError("names, location, scale, terms and theta must be lists")
         if not isinstance(content["n_samples"], int | float | None) or not isinstance(content["settings"], dict):
             raise ValueError("n_samples must be a number and settings a mapping")
+        _check_degree(content["degree"], content["terms"])
         basis = MonomialBasis(len(content["names"]), content["degree"], terms=content["terms"])
         if basis.terms != [tuple(term) for term in content["terms"]]:
             raise ValueError("its terms are not in graded order")
@@ -77,7 +79,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         own = {"basis": basis, "covariance": None if packed is None else _unpacked(packed, len(basis))}
         own["moved_from"] = content.get("moved_from")
         return {name: own[name] if name in own else content[name] for name in FIELDS}
-    except (KeyError, TypeError, ValueError, zlib.error) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, zlib.error) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
 
 
@@ -112,6 +114,13 @@ def _in_spaces(basis: MonomialBasis, content: Any) -> MonomialBasis:
     return found
 
 
+def _check_degree(degree: Any, terms: list[Any]) -> None:
+    """Memory for every term goes by the degree, so that it is not taken on trust."""
+    longest = max((len(term) for term in terms if isinstance(term, list)), default=0)
+    if isinstance(degree, bool) or not isinstance(degree, int) or not longest <= degree <= max(longest, _HIGHEST):
+        raise ValueError(f"its degree is {str(degree)[:20]}, and that of its terms {longest}")
+
+
 def _packed(covariance: Covariance) -> str | dict[str, str]:
     """The lower triangle of a symmetric matrix, row by row; of a sparse one what it holds of that, with its places."""
     if not issparse(covariance):
@@ -121,12 +130,13 @@ def _packed(covariance: Covariance) -> str | dict[str, str]:
 
 
 def _unpacked(packed: Any, length: int) -> Covariance:
+    most = length * (length + 1) // 2
     if isinstance(packed, dict):
-        rows, columns = (_numbers(packed[name], "<i8") for name in ("rows", "columns"))
-        lower = csr_array((_numbers(packed["values"], "<f8"), (rows, columns)), shape=(length, length))
+        rows, columns = (_numbers(packed[name], "<i8", most) for name in ("rows", "columns"))
+        lower = csr_array((_numbers(packed["values"], "<f8", most), (rows, columns)), shape=(length, length))
         return csr_array(lower + tril(lower, -1).T)
-    triangle = _numbers(packed, "<f8")
-    if triangle.size != length * (length + 1) // 2:
+    triangle = _numbers(packed, "<f8", most)
+    if triangle.size != most:
         raise ValueError(f"its covariance has {triangle.size} values for {length} terms")
     matrix = np.zeros((length, length))
     matrix[np.tril_indices(length)] = triangle
@@ -138,5 +148,11 @@ def _text(values: np.ndarray, kind: str) -> str:
     return base64.b64encode(zlib.compress(values.astype(kind).tobytes(), 1)).decode("ascii")
 
 
-def _numbers(text: Any, kind: str) -> np.ndarray:
-    return np.frombuffer(zlib.decompress(base64.b64decode(text, validate=True)), kind)
+def _numbers(text: Any, kind: str, most: int) -> np.ndarray:
+    """The numbers of `_text`, at most so many: what a few bytes unfold to is not taken on trust."""
+    unfold = zlib.decompressobj()
+    limit = min(8 * most, io.MOST_BYTES)
+    content = unfold.decompress(base64.b64decode(text, validate=True), limit + 1)
+    if len(content) > limit or not unfold.eof:
+        raise ValueError(f"its covariance is cut short, or has more than {limit // 8:,} values")
+    return np.frombuffer(content, kind)

@@ -16,7 +16,7 @@ from .checks import warn
 from .dependence import INDEPENDENT, Dependence, check_groups
 from .samples import check_variation, no_variation, ordered, standardisation
 from .spaces import PLAIN, Space, Spaces, as_spaces
-from .suitability import check_independence, check_suitability
+from .suitability import check_relations, check_suitability
 from .validation import (
     check_blocked,
     check_counts,
@@ -70,7 +70,7 @@ def prepare(
     units: whether centre and width are wanted even if the estimator uses neither. penalised: whether most parameters
     will be zero, so that they may be more than the samples.
     """
-    _check_terms(estimator)
+    degree = _check_terms(estimator)
     for name in ("center", "scale"):
         true_or_false(getattr(estimator, name), name)
     effective_n_jobs(estimator.n_jobs)
@@ -93,13 +93,13 @@ def prepare(
             how = how if how.groups is None else how._replace(groups=how.groups[to_host(there)])
         check_variation(X, names)
         some = X
-        if not penalised:
-            check_independence(X, names)
     else:
         X, names, how, n, spaces = _check_blocked(estimator, blocked, groups)
         some, weight, in_order = blocked.kept, blocked.kept_weight, None
-        if not penalised:
-            check_independence(some, names)
+    if spaces is None:
+        check_relations(some, names, degree, in_order, penalised)
+    elif ordinary := _ordinary(spaces):
+        check_relations(_columns(some, ordinary), [names[i] for i in ordinary], degree, None, penalised)
     if how.groups is not None and (many := check_groups(how.groups)) < _FEW_GROUPS:
         warn(
             f"standard errors from {many} groups are themselves uncertain, and too small on average; "
@@ -313,7 +313,7 @@ def _without_values(space: Space) -> Space:
     return space._replace(support=space.support._replace(values=None))
 
 
-def _check_terms(estimator: Any) -> None:
+def _check_terms(estimator: Any) -> int:
     if estimator.basis is not None and not isinstance(estimator.basis, MonomialBasis):
         raise ValueError(f"basis must be a MonomialBasis, not {type(estimator.basis).__name__}")
     if estimator.basis is None:
@@ -323,6 +323,7 @@ def _check_terms(estimator: Any) -> None:
     degree = estimator.degree if estimator.basis is None else estimator.basis.degree
     if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
         raise ValueError(f"degree must be an even integer of at least 2, not {degree!r}")
+    return int(degree)
 
 
 def _check_size(estimator: Any, p: int, n: int, penalised: bool, spaces: Spaces | None) -> None:
@@ -337,6 +338,8 @@ def _check_size(estimator: Any, p: int, n: int, penalised: bool, spaces: Spaces 
         options = dict(degree=estimator.degree, min_degree=estimator.min_degree, max_order=estimator.max_order)
         largest = n_monomials(p, **options) - n_monomials(p - 1, **options)
     if penalised:
+        if n <= (degree := (estimator.basis or estimator).degree) and not estimator.penalize_self and spaces is None:
+            raise ValueError(f"n_samples = {n}: powers of one variable have no penalty; {degree + 1} are the least")
         return
     gigabytes = 3 * 8 * largest**2 / 1e9
     minutes = 20 * p * n * largest**2 / 5e9 / 60

@@ -15,6 +15,7 @@ from contextvars import ContextVar, Token
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from weakref import ReferenceType, ref
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -29,7 +30,8 @@ R = TypeVar("R")
 
 _PATIENCE, _LOGGED = 1.0, 10.0  # seconds until a bar is shown, and between lines of a log
 _log = logging.getLogger("isodus")
-_open: ContextVar[Progress | None] = ContextVar("progress", default=None)
+# weak: one that a Ctrl-C kept from closing is gone with its caller, and hides no other
+_open: ContextVar[ReferenceType[Progress] | None] = ContextVar("progress", default=None)
 
 
 class Progress:
@@ -49,11 +51,11 @@ class Progress:
         self._logged = show is None and not self.shown
         self._bar: Bar | None = None
         self._busy = False
-        self._token: Token[Progress | None]
+        self._token: Token[ReferenceType[Progress] | None]
 
     def __enter__(self) -> Self:
-        self.shown, self._logged = (one and _open.get() is None for one in (self.shown, self._logged))
-        self._token = _open.set(self)
+        self.shown, self._logged = (one and _current() is None for one in (self.shown, self._logged))
+        self._token = _open.set(ref(self))
         return self
 
     def __exit__(
@@ -89,9 +91,15 @@ class Progress:
         self._bar.update(self._task, description=what, completed=done, total=total)
 
 
+def _current() -> Progress | None:
+    """The one that is open."""
+    found = _open.get()
+    return None if found is None else found()
+
+
 def report(what: str, done: float, total: float | None = None, *, minor: bool = False) -> None:
     """As calling the `Progress` that is open; nothing where none is."""
-    progress = _open.get()
+    progress = _current()
     if progress is not None:
         progress(what, done, total, minor=minor)
 

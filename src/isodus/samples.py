@@ -144,6 +144,15 @@ class ArraySamples:
         for fold in range(many):
             yield self.take(np.flatnonzero(part != fold)), self.take(np.flatnonzero(part == fold))
 
+    def _keys(self) -> np.ndarray:
+        """A number for every row, (n,), that does not depend on units or on the order of variables: Σ_i y_i²."""
+
+        def squares(start: int, stop: int) -> np.ndarray:
+            Y, _ = self.block(start, stop)
+            return to_host(namespace(Y).sum(Y * Y, axis=0))
+
+        return np.concatenate(self.each(squares, _ROWS_OF_PART))
+
     def drawn(self, n_rows: int, rng: np.random.Generator) -> ArraySamples:
         """So many different rows at random, in their order."""
         return self.take(np.sort(rng.choice(self.n_rows, n_rows, replace=False)))
@@ -158,7 +167,8 @@ class ArraySamples:
         xp = namespace(self.X)
         some = self.subsample(min(self.n_rows, _ROWS_FARTHER), rng)
         mean = xp.mean(some.X, axis=0)
-        factor = on_device(np.resize(_FARTHER, some.n_rows)[:, None], self.X)
+        place = np.argsort(np.argsort(some._keys(), kind="stable"), kind="stable")  # not that of the row
+        factor = on_device(np.resize(_FARTHER, some.n_rows)[place, None], self.X)
         X = xp.astype(xp.concat([self.X, mean + factor * (some.X - mean)]), xp.float64)
         own = xp.ones_like(X[: self.n_rows, 0]) if self.weight is None else self.weight
         weight = xp.concat([own, xp.full_like(X[self.n_rows :, 0], 2.0 / some.n_rows)])

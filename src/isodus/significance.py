@@ -67,7 +67,8 @@ def stderr(covariance: Covariance | None, n_terms: int) -> np.ndarray:
     """Standard errors, (M,); NaN where there is none."""
     if covariance is None:
         return np.full(n_terms, np.nan)
-    return np.sqrt(covariance.diagonal())
+    with np.errstate(invalid="ignore"):  # below zero by rounding, where terms could not be told apart: not known
+        return np.sqrt(covariance.diagonal())
 
 
 def in_other_units(covariance: Covariance | None, T: csr_array) -> Covariance | None:

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
+from scipy.sparse.csgraph import connected_components
 
 from .arrays import Array, namespace, on_device, to_host, transposed
 from .checks import warn
 from .samples import ROWS_IN_ORDER as _SORTED
 
-__all__ = ["ROWS_A_TERM", "check_independence", "check_suitability", "few_rows"]
+__all__ = ["ROWS_A_TERM", "check_relations", "check_suitability", "few_rows"]
 
 ROWS_A_TERM = 20  # of a variable, that a fit without a penalty wants at degrees above 2
 
@@ -23,6 +24,11 @@ _BESIDE = 5  # values on either side that it is held against
 _INSIDE, _AT_END = 5.0, 2.5  # how many times as frequent as those it must be, inside the range and at an end of it
 _FEW = 20  # so few distinct values are no density
 _REPEATED = 1e-13  # share of a variance that others do not explain, below which it is rounding
+_NEARLY = 1e-6  # likewise, below which powers of a column and of the others are alike
+_OUTLYING = 20.0  # distances between quartiles beyond which a row says nothing of how columns are related
+_APART = 2.5  # spreads within clusters that a gap between them must have
+_MOST_PRODUCTS = 500  # squares and products of columns that are looked at
+_MOST_COLUMNS = 2000  # that are held against one another where there is a penalty
 _LISTED = 8  # variables that a warning names
 
 
@@ -95,33 +101,129 @@ def check_suitability(
             warn(message)
 
 
-def check_independence(X: Array, names: Sequence[str]) -> None:
-    """Warn of columns that are linear functions of others, and of which; X: (n, p)."""
+def check_relations(
+    X: Array, names: Sequence[str], degree: int, in_order: Array | None = None, penalised: bool = False
+) -> None:
+    """Warn of columns that others explain, and of clusters that no variable leads from one to another; X: (n, p)."""
     n, p = X.shape
-    if p == 1 or n <= p:
+    if p == 1:
         return
-    Z = to_host(_take(X, _spread(n, max(2 * p, 1024)))).astype(np.float64)
-    Z = Z - Z.mean(axis=0)
+    if n > p and (p <= _MOST_COLUMNS or not penalised):
+        _check_independence(to_host(_take(X, _spread(n, max(2 * p, 1024)))).astype(np.float64), names, degree)
+    if degree > 2:
+        _check_clusters(X, names, in_order)
+
+
+def _check_independence(X: np.ndarray, names: Sequence[str], degree: int) -> None:
+    """Warn of columns that are linear functions of others, and of which; of their squares and products, too.
+
+    Columns that nearly are can be told apart, and their higher powers cannot: at ε from one another these differ by ε
+    to that power.
+    """
+    Z, p = _in_units(_without_outlying_rows(X)), len(names)
+    found, nearly = _explained(Z, _REPEATED if degree <= 2 else _NEARLY)
+    words = list(names)
+    if not found and degree > 2 and 2 * p + p * (p - 1) // 2 < min(len(Z), _MOST_PRODUCTS):
+        i, j = np.triu_indices(p)
+        words += [
+            f"{names[a]}^2" if a == b else f"{names[a]}*{names[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)
+        ]
+        found, _ = _explained(np.concatenate([Z, _in_units(Z[:, i] * Z[:, j])], axis=1), _REPEATED)
+        first, second = np.append(np.arange(p), i), np.append(np.arange(p), j)
+        found = [some for some in found if len({*first[some], *second[some]}) > 1]  # not those of few values
+    if not found:
+        return
+    listed = "; ".join(f"{words[k]} of {_some([words[j] for j in others])}" for k, *others in found[:_LISTED])
+    listed += f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+    if nearly:
+        warn(
+            f"columns that are nearly linear functions of others: {listed}. Powers of them can hardly be told apart, "
+            "and interactions neither. Leave out one column of each such group, or take degree=2"
+        )
+    else:
+        warn(
+            f"columns that are linear functions of others: {listed}. There is no density then, and what interacts with "
+            "what cannot be told apart. Leave out one column of each such group"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+
+
+def _in_units(X: np.ndarray) -> np.ndarray:
+    """Columns of mean zero and length one."""
+    Z = X - X.mean(axis=0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         Z /= np.abs(Z).max(axis=0)  # keeps squares finite
-        Z /= np.sqrt(np.square(Z).sum(axis=0))
+        return Z / np.sqrt(np.square(Z).sum(axis=0))
+
+
+def _explained(Z: np.ndarray, tol: float) -> tuple[list[list[int]], bool]:
+    """Columns whose variance others explain but for a share `tol`, each before these; whether any is not exactly so."""
     if not np.isfinite(Z).all():
-        return
-    factor, order, rank, _ = lapack.dpstrf(Z.T @ Z, tol=_REPEATED)
-    if rank == p:
-        return
+        return [], False
+    factor, order, rank, _ = lapack.dpstrf(Z.T @ Z, tol=tol)
+    if rank == Z.shape[1]:
+        return [], False
     order = order - 1
+    left = 1 - np.square(factor[:rank, rank:]).sum(axis=0)
     share = np.abs(solve_triangular(factor[:rank, :rank], factor[:rank, rank:]))
-    found = []
-    for k, i in enumerate(order[rank:].tolist()):
-        others = [names[order[j]] for j in np.flatnonzero(share[:, k] > 1e-6 * share[:, k].max())]
-        more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
-        found.append(f"{names[i]} of {', '.join(others[:_LISTED])}{more}")
-    more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-    warn(
-        f"columns that are linear functions of others: {'; '.join(found[:_LISTED])}{more}. There is no density then, "
-        "and what interacts with what cannot be told apart. Leave out one column of each such group"
-    )
+    share /= np.maximum(1e-6, np.sqrt(np.maximum(left, 0.0))) * share.max(axis=0)
+    found = [[i, *order[:rank][share[:, k] > 1].tolist()] for k, i in enumerate(order[rank:].tolist())]
+    return found, bool(left.max() > _REPEATED)
+
+
+def _without_outlying_rows(X: np.ndarray) -> np.ndarray:
+    """The rows in which no column is far out, if there is something left of every column: one row makes two alike."""
+    low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        far = (np.abs(X - middle) > _OUTLYING * (high - low)) & (high > low)
+    inside = X[~far.any(axis=1)]
+    enough = len(inside) > max(X.shape[1], len(X) // 2)
+    return inside if enough and np.all(inside.max(axis=0) > inside.min(axis=0)) else X
+
+
+def _check_clusters(X: Array, names: Sequence[str], in_order: Array | None) -> None:
+    """Warn of clusters so far apart that how probable each of them is cannot be learned from conditional densities.
+
+    A variable with a gap has two sides. Rows that are on the same sides of all gaps are a cluster, and clusters that
+    differ in one side are joined: the density of that variable, given the others, has both.
+    """
+    part = _take(X, _spread(X.shape[0], _SORTED))
+    xp, n = namespace(part), part.shape[0]
+    Z = in_order if in_order is not None and in_order.shape[1] == n else xp.sort(transposed(part), axis=1)
+    least = max(_COUNT, int(np.ceil(_SHARE * n)))
+    if n < 4 * least:
+        return
+    gap = Z[:, least : n + 1 - least] - Z[:, least - 1 : n - least]
+    widest = xp.max(gap, axis=1)
+    wide = to_host(widest > 0.1 * (Z[:, n - least] - Z[:, least - 1]))
+    found, sides = [], []
+    for i in np.flatnonzero(wide).tolist():
+        z = to_host(Z[i, :]).astype(np.float64)
+        z = (z - z[0]) / (z[-1] - z[0])  # keeps squares finite
+        k = least + int(np.argmax(np.diff(z)[least - 1 : n - least]))
+        if z[k] - z[k - 1] > _APART * max(z[:k].std(), z[k:].std()):
+            found.append(names[i])
+            sides.append(to_host(part[:, i] >= Z[i, k]))
+    many = 0 if len(found) < 2 else _unjoined(np.stack(sides, axis=1), least)
+    if many > 1:
+        warn(
+            f"samples in {many} clusters that are far apart in {_some(found)}: nothing lies between them, and no "
+            "variable alone leads from one to another. How probable each cluster is cannot be learned from the density "
+            "of a variable given the others. Fit a model to each cluster, or do not sample from this one"
+        )
+
+
+def _unjoined(sides: np.ndarray, least: int) -> int:
+    """How many sets of clusters, with so many rows or more each, are not joined; sides: (n, variables)."""
+    patterns, counts = np.unique(sides, axis=0, return_counts=True)
+    if len(patterns) > _MOST_COLUMNS:
+        return 1
+    apart = patterns.astype(np.float64) @ (1.0 - patterns.T)  # in how many variables one is high and the other low
+    _, label = connected_components(apart + apart.T == 1)
+    return int(np.count_nonzero(np.bincount(label, weights=counts) >= least))
 
 
 def _suspects(part: Array, some: np.ndarray, in_order: Array | None) -> list[int]:

@@ -182,7 +182,7 @@ def _read_columns(path: Path, ending: str) -> pd.DataFrame:
 def _read_arrays(path: Path) -> pd.DataFrame:
     """Two-dimensional arrays have columns x0, x1, …; the fields of a record, or the arrays of an .npz, names."""
     try:
-        content = np.load(path, allow_pickle=False)
+        content = np.load(path, "r", allow_pickle=False)  # mapped, a header that promises too much is found out
         arrays = {name: content[name] for name in content.files} if path.suffix.lower() == ".npz" else {"": content}
     except (ValueError, OSError, EOFError, BadZipFile, KeyError) as error:
         raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}") from None
@@ -191,7 +191,7 @@ def _read_arrays(path: Path) -> pd.DataFrame:
         if array.dtype.names:
             return pd.DataFrame({name: array[name] for name in array.dtype.names})
         if array.ndim in (1, 2):
-            rows = array.reshape(len(array), -1)
+            rows = array if array.ndim == 2 else array[:, None]
             return pd.DataFrame(rows, columns=[f"x{i}" for i in range(rows.shape[1])])
     shapes = {name: array.shape for name, array in arrays.items()}
     if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 1:

@@ -83,7 +83,7 @@ def check_samples(
     NumPy input and what becomes NumPy goes through scikit-learn's own check; arrays of other libraries
     stay where they are. single: whether X may stay in single precision, if it is.
     """
-    columns, X = None, unmasked(X)
+    columns, X = None, np.asarray(X) if isinstance(X, list | tuple) else unmasked(X)
     if isinstance(X, pd.DataFrame):
         X = X.infer_objects()  # columns of objects that are all numbers
         _check_columns(X)
@@ -91,6 +91,7 @@ def check_samples(
     if array_api_compat.is_jax_array(X):
         X = _check_jax(X)
     foreign = array_api_compat.is_array_api_obj(X) and not isinstance(X, np.ndarray)
+    _check_kind(X)
     if foreign:
         X = _check_foreign(estimator, X, reset, single)
     else:
@@ -149,6 +150,30 @@ def _moved(X: Array, device: Any) -> Array:
         raise ValueError(f"device={device!r} cannot be used: {' '.join(str(error).split())[:200]}") from None
 
 
+def _check_kind(X: Any) -> None:
+    """Refuse what is no table of real numbers, in words: scikit-learn's check shows the whole array."""
+    shape, kind = getattr(X, "shape", None), getattr(getattr(X, "dtype", None), "kind", "")
+    if kind == "c" or "complex" in str(getattr(X, "dtype", "")):
+        raise ValueError("Complex data not supported: give real and imaginary parts as columns of their own")
+    if shape is not None and len(shape) != 2:  # what has none is for scikit-learn to judge
+        raise ValueError(
+            f"X has shape {tuple(shape)}: two dimensions are wanted, a row a sample and a column a variable. Reshape "
+            "your data: X.reshape(-1, 1) is one variable, X.reshape(1, -1) one sample"
+        )
+    if isinstance(X, np.ndarray) and kind in "OUS":
+        for (row, column), value in np.ndenumerate(X):
+            if isinstance(value, str | bytes) and not _is_number(value):
+                raise ValueError(f"X has {str(value)!r} in row {row}, column {column}, which is no number")
+
+
+def _is_number(word: str | bytes) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
 def _check_columns(X: pd.DataFrame) -> None:
     twice = X.columns[X.columns.duplicated()].unique()
     if len(twice):
@@ -171,8 +196,6 @@ def _check_jax(X: Array) -> Array:
 
 def _check_foreign(estimator: Any, X: Array, reset: bool, single: bool) -> Array:
     xp = namespace(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, samples and variables, not {X.ndim}")
     if reset:
         vars(estimator).pop("feature_names_in_", None)
         estimator.n_features_in_ = X.shape[1]

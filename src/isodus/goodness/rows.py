@@ -20,6 +20,8 @@ def checked(
     model: PolynomialModel, X: Any, influence: Any, dependence: Any
 ) -> tuple[np.ndarray, np.ndarray | None, int]:
     """X in standardised variables, (n, p), the influence of its rows, (n, M) or None, and how far they depend."""
+    if not isinstance(model, PolynomialModel):
+        raise ValueError(f"model must be a PolynomialModel, such as the model_ of an estimator, not {model!r}")
     Y = model._standardised(X, "X")
     n = len(Y)
     if n < FEWEST:

@@ -13,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..io import writing
 from .curves import curve, error_scaling, guide, penalty_path, plain_log, plot_residuals, residuals
 from .densities import marginals, pairs
 from .network import graph
@@ -107,5 +108,6 @@ def draw(kind: str, model: Any, X: Any = None, path: str | PathLike[str] | None 
         raise ValueError(f"{path}: pictures end in .png, .svg or .pdf, or one of {', '.join(sorted(formats))}")
     plot(kind, model, X, figure, **options)
     if path is not None:
-        figure.savefig(path, dpi=_DPI)
+        with writing(path, binary=True) as f:
+            figure.savefig(f, format=ending, dpi=_DPI)
     return figure
