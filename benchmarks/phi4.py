@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     print(f"{'':22}{'L':>4} {'estimator':16}{'λ':>9}{'error':>8}{'z':>6}{'m²':>9}{'error':>8}{'z':>6}"
-          f"{'n for λ':>10}{'n for m²':>10}{'seconds':>9}")  # fmt: skip
+          f"{'n for λ':>11}{'n for m²':>10}{'seconds':>9}")  # fmt: skip
     for case, (mass2, coupling) in CASES.items():
         for L in options.sizes:
             model = phi4_lattice((L, L), mass2=mass2, coupling=coupling, periodic=True)
@@ -62,10 +62,12 @@ def main() -> None:
                     fit = make(lattice_basis((L, L))).fit(X)
                 seconds = time.perf_counter() - started
                 value, error = couplings(fit)
+                if set(fit.status_) != {"converged"} or not np.all(np.isfinite(error)):
+                    print(f"{case:22}{L:4} {name:16}  no answer ({fit.status_[0]}, or at a bound)", flush=True)
+                    continue
                 z, need = (value - [coupling, mass2]) / error, len(X) * (error / WANTED) ** 2
                 row = "".join(f"{v:9.3f}{e:8.3f}{d:6.1f}" for v, e, d in zip(value, error, z, strict=True))
-                bad = "" if set(fit.status_) == {"converged"} else f"  {fit.status_[0]}"
-                print(f"{case:22}{L:4} {name:16}{row}{need[0]:10,.0f}{need[1]:10,.0f}{seconds:9.2f}{bad}", flush=True)
+                print(f"{case:22}{L:4} {name:16}{row}{need[0]:11,.0f}{need[1]:10,.0f}{seconds:9.2f}", flush=True)
             note = "" if mixed else ", whose chains have not mixed"
             print(f"{'':27}{len(X):,} configurations drawn in {drawing:.0f} s{note}", flush=True)
 

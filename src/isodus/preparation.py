@@ -258,7 +258,7 @@ def _middles(X: Array, weight: Array | None, names: Sequence[str], spaces: Space
     for i, space in enumerate(spaces):
         low, high, values, _ = space.support
         if values is not None:
-            width[i] = max(abs(low), abs(high))
+            width[i] = 2.0 ** np.ceil(np.log2(max(abs(low), abs(high))))  # so that values are exact in any units
         elif space.functions is None and space.support.bounded:
             centre[i], width[i] = low + (high - low) / 2, (high - low) / 2
         elif space.functions is None and np.isfinite(low):
