@@ -45,7 +45,7 @@ def losses(rng, s):
 def faults(loss, a, x, hessian, wild):
     """Where, (q, n), something of a loss is not as it should be, and where it is infinite and may be so."""
     with np.errstate(all="ignore"):
-        shift, value, factors, rest = loss.at(np.arange(NODES), x, hessian)(a.copy(), x.copy())
+        shift, value, factors, rest = loss.at(np.arange(NODES), x, hessian, None)(a.copy(), x.copy())
     infinite = (value == np.inf) if wild and loss.link == "mean" else np.zeros(x.shape, bool)
     bad = ~np.isfinite(value) | ~np.isfinite(shift)[:, None]
     for z, f in factors:

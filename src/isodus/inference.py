@@ -27,6 +27,7 @@ __all__ = [
     "influence",
     "joint_sandwich",
     "lags_of",
+    "left_open",
     "neighbours",
     "node_blocks",
     "node_inverses",
@@ -38,6 +39,7 @@ __all__ = [
 
 MOST_PARAMETERS = 4000  # beyond which a covariance of all of them is not formed
 _BLOCK = 1 << 23  # numbers in a block of influences
+_OPEN = 0.15  # of A⁻¹/n, below which a variance is too good to be true
 _PRODUCTS = 4096  # pairs of them that are multiplied at once
 
 
@@ -67,6 +69,16 @@ def joint_sandwich(
     covariance = np.full((len(theta), len(theta)), np.nan)
     covariance[at] = _sandwich(_inverse(hessian[at]), slope_covariance(objective, theta, how)[at], n)
     return covariance
+
+
+def left_open(inverse_: np.ndarray, covariance: np.ndarray, n: float) -> np.ndarray:
+    """Which parameters the samples do not bound: where what they explain leaves nothing over, as of values never seen.
+
+    The curvature A and the slopes' covariance B both vanish there, and B faster: the sandwich is far below A⁻¹/n, which
+    at a model that is nearly right it is not.
+    """
+    with np.errstate(invalid="ignore"):
+        return np.diagonal(covariance) < _OPEN * np.diagonal(inverse_) / n
 
 
 def slope_covariance(objective: Objective, theta: np.ndarray, how: Dependence = INDEPENDENT) -> np.ndarray:

@@ -21,6 +21,7 @@ from ..basis import MonomialBasis
 from ..blocks import Block
 from ..checks import warn
 from ..dependence import INDEPENDENT, Dependence
+from ..description import term_name
 from ..energy import local_parameters
 from ..enforcement import enforce
 from ..fitting import judge, judge_joint, move_note, notes, on_floor_note, stray_note
@@ -30,6 +31,7 @@ from ..inference import (
     influence,
     joint_sandwich,
     lags_of,
+    left_open,
     node_blocks,
     node_inverses,
     node_sandwich,
@@ -42,7 +44,7 @@ from ..preparation import Setting
 from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
 from ..significance import Covariance
-from ..solvers.newton import Problem
+from ..solvers.newton import Problem, inverse
 from ..suitability import few_rows
 from ..validation import check_blocked, check_samples, check_weight
 
@@ -95,6 +97,10 @@ class PolynomialEstimator(BaseEstimator):
         inverses = node_inverses(metrics, free)
         free_rows = degrees_of_freedom(basis, setting.n)
         nodes = node_sandwich(objective, thetas, values, inverses, free_rows, how)
+        if nodes is not None and basis.spaces is not None:
+            ends = np.cumsum([0, *map(len, thetas)])
+            parts = [(nodes[a:b, a:b], None, A) for a, b, A in zip(ends[:-1], ends[1:], inverses, strict=True)]
+            said += self._open_terms(setting, basis, parts)
         theta, share = _consensus.combine(basis, thetas, self.consensus, trusted, nodes)
         held = [k for i, problem in enumerate(problems) for k in basis.local(i).terms[problem.on_floor]]
         said += [on_floor_note(basis.terms[k], setting.names) for k in held]
@@ -142,6 +148,32 @@ class PolynomialEstimator(BaseEstimator):
         self._how, self._error_df = how, how.error_df(rows)
         return how, said
 
+    def _open_terms(self, setting: Setting, basis: MonomialBasis, parts: Sequence[tuple[Any, Any, Any]]) -> list[str]:
+        """What is to be said of terms that the samples leave open, whose errors, in place, are then unknown.
+
+        parts: covariances with the Hessian that they were made of, of all terms, or its inverse, of those of a node.
+        """
+        if basis.spaces is None or all(space.support.values is None for space in basis.spaces):
+            return []
+        terms: set[int] = set()
+        for i, (covariance, hessian, known) in enumerate(parts):
+            solve = inverse(hessian) if known is None else None
+            A = solve(np.eye(len(hessian))) if solve is not None else known
+            if A is None:
+                continue
+            at = np.flatnonzero(left_open(A, covariance, setting.n))
+            covariance[at, :] = covariance[:, at] = np.nan
+            terms.update((at if known is None else basis.local(i).terms[at]).tolist())
+        if not terms:
+            return []
+        shown = ", ".join(term_name(basis.terms[k], setting.names, basis.spaces) for k in sorted(terms)[:6])
+        note = (
+            f"the samples leave open how large {shown}{', …' if len(terms) > 6 else ''} are: some combinations of "
+            "values were never seen"
+        )
+        warn(f"{note}. Take fewer terms, a penalty (l1), or more samples")
+        return [note]
+
     def _learn_jointly(
         self, setting: Setting, samples: ArraySamples, found: Optimum, whole: Setting | None = None
     ) -> Self:
@@ -159,6 +191,7 @@ class PolynomialEstimator(BaseEstimator):
         if problem.metric is not None:
             free_rows = degrees_of_freedom(objective.basis, setting.n)
             covariance = joint_sandwich(objective, problem.theta, problem.metric, free_rows, ~problem.on_floor, how)
+            said += self._open_terms(setting, objective.basis, [(covariance, problem.metric, None)])
         theta, covariance = embedded(large.basis, objective.basis, problem.theta, covariance)
 
         def nearest() -> np.ndarray | None:
