@@ -233,10 +233,11 @@ def judge_weights(setting: Setting, problem: Problem, ess: float, nu: float) -> 
         verdict, what = "weights concentrated", "Its estimates may be far off"
     else:
         return problem.status, ""
+    how = f"Raise nu (here {nu:.2g}; if that is above 10, lower it)" if nu else 'Use refine="auto"'  # there is no nu
     return verdict, (
         f"the screening {verdict}: effective sample size {ess:.1f} of {setting.n:,.10g} for {K} parameters. {what}. "
-        f"Raise nu (here {nu:.2g}; if that is above 10, lower it), lower the degree or the number of terms, transform "
-        "heavy tails (log, asinh, ranks), or use more samples"
+        f"{how}, lower the degree or the number of terms, transform heavy tails (log, asinh, ranks), or use more "
+        "samples"
     )
 
 

@@ -25,6 +25,7 @@ from ..tables import Table, complete, read_table
 from ..transforms import as_setting, parsed, transformed
 from .common import Debug, Json, as_json, check_output, counted, errors_in_a_line, seconds, show_warnings, warning_lines
 from .report import ENDINGS
+from .supports import supports_of
 
 if TYPE_CHECKING:
     from .. import PolynomialModel
@@ -84,6 +85,10 @@ def fit(
     transform: Annotated[
         list[str] | None, typer.Option(help="Take log10, asinh or rank of all columns first, or of some: log10:a,b*")
     ] = None,
+    support: Annotated[
+        list[str] | None,
+        typer.Option(help="Where columns live: positive, spin, circle, 0..1 or 0/1/2; of some: positive:dose,age*"),
+    ] = None,
     weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of repetition counts.")] = None,
     missing: Annotated[
         Missing, typer.Option(help="Missing values: an error, leave out their rows, or fill them in by the model.")
@@ -124,10 +129,11 @@ def fit(
         table = _read(files, columns, weights, missing, said)
         kinds = parsed(transform or [], list(table.frame.columns))
         table = table._replace(frame=transformed(table.frame, kinds, _REMEDY))
+        supports = supports_of(support or [], list(table.frame.columns))
         chosen = _suited(len(table.frame), len(table.frame.columns), degree, max_order, l1)
         if chosen.said:
             said(chosen.said)
-        learner = _learner(estimator, chosen, device)
+        learner = _learner(estimator, chosen, device).set_params(support=supports)
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -334,12 +340,16 @@ def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[st
     verdict, test = found["integrability"], found["gaussian_test"]
     if verdict:
         lines.append(f"a density? {verdict['status']}: {verdict['reason']}")
-    if model.basis.degree > 2:
+    beyond = model.basis.degree > 2 and model.basis.spaces is None
+    # probabilities of values are not to be compared with a density
+    apart = any(space.support.values is not None for space in model.basis.spaces or ())
+    if beyond:
         lines.append(f"a Gaussian? {_gaussian_verdict(test, model)}")
-    words = predicted(found["score"], found["gaussian_score"]) if model.basis.degree > 2 else ""
+    words = predicted(found["score"], found["gaussian_score"]) if beyond else ""
     lines.append(
-        f"mean log P(x_i | rest) a variable, on {_which(found)}: {_rounded(found['score'])}; "
-        f"a Gaussian has {_rounded(found['gaussian_score'])} (higher is better)"
+        f"mean log P(x_i | rest) a variable, on {_which(found)}: {_rounded(found['score'])}"
+        + ("" if apart else "; ")
+        + ("" if apart else f"a Gaussian has {_rounded(found['gaussian_score'])} (higher is better)")
         + (f": {words}. New rows tell more: hold some back for isodus compare" if words else "")
     )
     if "written" in found:

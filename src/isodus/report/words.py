@@ -105,7 +105,7 @@ def summary(
         ("What it is", f"A model of {many(len(model.names), 'variable')} with {terms} {source}."),
         ("Who interacts", _interactions(model, sets)),
     ]
-    if model.basis.degree > 2:
+    if model.basis.degree > 2 and model.basis.spaces is None:
         said.append(("More than a Gaussian?", " ".join(filter(None, (_gaussian(model), _prediction(model, checked))))))
     said.append(("A density?", _density(verdict)))
     if checked is None:

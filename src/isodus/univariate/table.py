@@ -70,9 +70,9 @@ def _map(support: Support, ends: bool) -> _Map:
         # beyond, x is the end itself in double precision, unless that is zero
         return _Map(within, slope, -3.6 if low else -6.0, 3.6 if high else 6.0, True)
     if isfinite(low):
-        return _Map(lambda t: low + np.exp(np.sinh(t)), lambda t: np.sinh(t) + cosh(t), -6.3, 6.3, True)
+        return _Map(lambda t: low + np.exp(np.sinh(t)), lambda t: np.sinh(t) + cosh(t), -7.2, 7.2, True)
     return _Map(
-        lambda t: np.sinh(np.sinh(t)), lambda t: np.abs(np.sinh(t)) - np.log(2.0) + cosh(t) + _tail(t), -6.3, 6.3, True
+        lambda t: np.sinh(np.sinh(t)), lambda t: np.abs(np.sinh(t)) - np.log(2.0) + cosh(t) + _tail(t), -7.2, 7.2, True
     )
 
 
