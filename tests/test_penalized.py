@@ -168,7 +168,7 @@ def test_more_terms_than_samples():
 
 
 def test_terms_of_four_variables_among_thousands():
-    truth = hypertree_polynomial(20, rng=0)
+    truth = hypertree_polynomial(16, rng=0)
     est = ISODUS(4, max_order=4, l1="auto", n_jobs=2).fit(truth.sample(5000, rng=100))
     assert f1(edges(est.model_), edges(truth)) >= 0.95
     assert len(est.model_.basis) < 250

@@ -247,7 +247,7 @@ def test_print(opened):
 def test_no_word_is_broken_in_a_table(browser, tmp_path):
     names = ("od280/od315_of_diluted_wines", "alcalinity_of_ash", "flavanoids", "proanthocyanins", "color_intensity")
     X = np.asarray(double_wells(5).sample(400, rng=0))
-    write_report(replace(PseudoLikelihood(4).fit(X).model_, names=names), tmp_path / "r.html", X)
+    write_report(replace(PseudoLikelihood(2).fit(X).model_, names=names), tmp_path / "r.html", X)
     for width in (1280, 390):
         page = browser.new_page(viewport={"width": width, "height": 900})
         page.goto((tmp_path / "r.html").as_uri())

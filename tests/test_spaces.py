@@ -104,7 +104,7 @@ def population(truth):
     (x, v), (y, w) = nodes(spaces[0]), nodes(spaces[1])
     points = np.stack([g.ravel() for g in np.meshgrid(x, y, indexing="ij")], axis=1)
     weight = np.exp(-truth.energy(points)) * np.outer(v, w).ravel()
-    some = weight > 1e-30 * weight.max()
+    some = weight > 1e-100 * weight.max()
     return points[some], weight[some]
 
 
