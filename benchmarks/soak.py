@@ -8,8 +8,9 @@ Every fit has a number; ``--only NUMBER`` does it again and tells more. Of each:
   samples, the estimator and its options; samples are exact;
 - what must always hold is checked: finite parameters, a status for each variable, files that read back, draws inside
   the supports, a score, the same answer with columns in another order;
-- if nothing was said (no warning, no note), parameters must be within eight of their standard errors, and new samples
-  must be predicted nearly as well as by the truth. What fails here is wrong without a word.
+- if nothing was said (no warning, no note), parameters must be within eight of their standard errors, and what has no
+  standard errors, after a penalty, must predict new samples nearly as well as the truth. What fails here is wrong
+  without a word.
 
 A refusal (an error with a message) is an answer, and is counted.
 """
@@ -132,8 +133,6 @@ def one(number: int, seed: int, verbose: bool = False) -> dict:
         return out | dict(outcome="said", why=said[0][:120])
     behind = float(np.mean(truth.conditional_log_density(new)) - fit.score(new + shift))
     out["behind"] = behind
-    if not behind < WORSE + 20 * len(fit.model_.theta) / (n * p):
-        return out | dict(outcome="wrong", why=f"new samples are predicted worse by {behind:.2g} nats a variable")
     if not out["penalised"] and not shift:
         known = truth.to_dict()
         frame = fit.model_.to_frame()
@@ -141,6 +140,11 @@ def one(number: int, seed: int, verbose: bool = False) -> dict:
         out["z"] = z[np.isfinite(z)].tolist()
         if np.abs(out["z"]).max(initial=0.0) > FAR:
             return out | dict(outcome="wrong", why=f"a parameter is {np.abs(out['z']).max():.1f} standard errors off")
+        if not np.all(np.isfinite(z)):
+            return out | dict(outcome="wrong", why="a parameter has no standard error, and nothing is said of it")
+        return out
+    if not behind < WORSE + 20 * len(fit.model_.theta) / (n * p):
+        return out | dict(outcome="wrong", why=f"new samples are predicted worse by {behind:.2g} nats a variable")
     return out
 
 
