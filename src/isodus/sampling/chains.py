@@ -269,6 +269,8 @@ def _collect(
             complete = False
         x, ended = np.concatenate(out, axis=1), time.perf_counter()
         E = energy(basis, theta, x.reshape(-1, x.shape[2]).T).reshape(*x.shape[:2], 1)
+        if not np.ptp(E):  # a uniform density: there is nothing that could differ
+            E = x[:, :, :1]
         watched = np.concatenate([x, E], axis=2)
         found = Run(
             x,
