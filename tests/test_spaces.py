@@ -1,6 +1,7 @@
 """Variables on half lines, intervals, circles and among a few values, and functions other than powers."""
 
 import itertools
+import warnings
 from functools import cache
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from scipy import integrate, optimize, stats
 from test_objective import objective_of
 
-from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching
+from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching, open_samples
 from isodus.functions import Fourier, HeavyTails, Hermite, Legendre, Logarithms, LogPowers
 from isodus.goodness import goodness_of_fit, residuals
 from isodus.losses.pseudo_likelihood import PseudoLikelihoodLoss
@@ -291,6 +292,32 @@ def test_interaction_screening_of_spins(kind):
             place = [j for j in range(3) if j != u].index(v) + 1, [j for j in range(3) if j != v].index(u) + 1
             assert -found.get((v, u), 0.0) == pytest.approx((R[u][place[0]] + R[v][place[1]]) / 2, abs=5e-8)
     assert any("left out" in note for note in fit.notes_)
+
+
+@pytest.mark.parametrize("make", [ISODUS, PseudoLikelihood])
+def test_combinations_of_values_that_were_never_seen_leave_terms_open(make):
+    """x0 = 1 was seen with x1 = 1 alone: the larger their coupling, the better it fits."""
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (400, 3))
+    seen = X[~((X[:, 0] == 1) & (X[:, 1] == -1))]
+    with pytest.warns(UserWarning, match=r"the samples leave open how large .*x0\*x1.* never seen"):
+        fit = make(2, support="spin").fit(seen)
+    frame = fit.model_.to_frame().set_index("term")
+    assert np.isnan(frame["stderr"]["x0*x1"])
+    assert frame["stderr"]["x0*x2"] > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.all(make(2, support="spin").fit(X).model_.stderr() > 0)
+
+
+def test_a_stream_lives_where_its_samples_do():
+    X = drawn("a spin and a half line")
+    many = lambda: iter(np.array_split(X, 7))
+    basis = truth_of("a spin and a half line").basis
+    a, b = PseudoLikelihood(basis=basis).fit(X), PseudoLikelihood(basis=basis).fit(open_samples(many))
+    assert np.allclose(a.model_.theta, b.model_.theta, atol=0.02 * a.model_.stderr("standardized").min())
+    with pytest.raises(ValueError, match=r"lives on \(0, 1\), and"):
+        PseudoLikelihood(2, support=["spin", (0.0, 1.0)]).fit(open_samples(many))
 
 
 @pytest.mark.parametrize("name", TRUTHS)

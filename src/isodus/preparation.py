@@ -299,8 +299,12 @@ def _check_blocked(
     if X.weighted and not how.importance:
         check_counts(X.total, n)
     spaces = _spaces(estimator, names)
-    ends = np.stack([X.low, X.high])
-    _check_inside(ends, None if spaces is None else tuple(_without_values(space) for space in spaces), names)
+    for name, space, low, high in zip(names, spaces or (), X.low, X.high, strict=False):
+        if not np.all(_holds(_without_values(space), np.array([low, high]))):
+            raise ValueError(
+                f"{name} lives on {space.support}, and its values go from {low:g} to {high:g}. Mend them, or give it "
+                "another support"
+            )
     _check_inside(X.kept, spaces, names)
     _check_suitability(X.kept, X.kept_weight, names, spaces, numbers=X.kept_rows)
     constant = np.flatnonzero(X.low == X.high)
