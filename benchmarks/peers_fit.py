@@ -11,7 +11,7 @@ from peers_table import ABSENT, Data, Task, installed, measure
 from scipy.special import logsumexp
 from sklearn.mixture import GaussianMixture
 
-from isodus import ISODUS, MonomialBasis
+from isodus import MonomialBasis
 
 COMPONENTS = (1, 2, 3, 5, 8, 12, 20)
 
@@ -154,7 +154,6 @@ def score_of(make, data):
 
 def held_out(quick):
     fits = {key: make for key, make in real_data.ESTIMATORS.items() if key != "paper's settings"}
-    fits['ISODUS, l1="auto"'] = lambda jobs: ISODUS(l1="auto", n_jobs=jobs)
     todo = {f"isodus, {key}": partial(score_of, make) for key, make in fits.items()}
     todo["graphical lasso, scikit-learn"] = partial(in_units, partial(one_gaussian, cross_validated))
     ebic = partial(in_units, partial(one_gaussian, partial(by_ebic, 0.1)))
