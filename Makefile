@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --disable-pip-version-check -q
+peers := 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"], sep="\n")'
 
-.PHONY: demo test test-lowest test-wheel lint docs bench clean
+.PHONY: demo test test-lowest test-wheel lint docs bench bench-here clean
 
 demo: $(VENV)/.installed
 	$(bin)/isodus demo
@@ -34,7 +35,11 @@ test-wheel:
 	@.venv-wheel/bin/python -m pip --disable-pip-version-check -q install .venv-wheel/dist/isodus-*.whl
 	cd .venv-wheel && bin/isodus demo && bin/isodus --version
 
-bench: $(VENV)/.installed-bench
+# everything that this machine can measure, against peers in an environment of their own; the last one writes tables
+bench:
+	$(MAKE) VENV=.venv-bench bench-here
+
+bench-here: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/paper_2d.py
 	$(bin)/python benchmarks/scaling.py
 	$(bin)/python benchmarks/basis.py
@@ -48,9 +53,10 @@ bench: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/real_data.py
 	$(bin)/python benchmarks/accuracy.py --quick
 	$(bin)/python benchmarks/stress.py --count 1000000
+	$(bin)/python benchmarks/peers.py --write docs/benchmarks.md
 
 clean:
-	rm -rf .venv .venv-lowest .venv-wheel .hypothesis .pytest_cache .mypy_cache .ruff_cache docs/_build docs/auto_gallery docs/reference
+	rm -rf .venv .venv-lowest .venv-wheel .venv-bench .hypothesis .pytest_cache .mypy_cache .ruff_cache docs/_build docs/auto_gallery docs/reference
 
 ifdef PIP_CONSTRAINT
 export PIP_CONSTRAINT
@@ -65,6 +71,13 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@echo "installing isodus and what it needs into $(VENV); this takes a minute"
 	@$(pip) install -e .
 	@touch $@
+
+# a peer that cannot be had here is left out, and the tables say so
+$(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
+	@echo 'installing isodus and its peers into $(VENV); this takes some minutes'
+	@$(pip) install -e '.[bench]' || { $(pip) install -e . && $(bin)/python -c $(peers) | while read peer; do \
+	  $(pip) install "$$peer" || echo "left out: $$peer"; done; }
+	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-%: pyproject.toml | $(VENV)/bin/python
 	@echo 'installing isodus and its tools ($*) into $(VENV); this takes a minute'

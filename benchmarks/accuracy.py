@@ -66,18 +66,23 @@ ESTIMATORS = {
 IN_THE_DOCS = ("ISODUS", "pseudo-likelihood", "score matching", "paper")
 
 
-def maximum_likelihood(X, terms, truth):
-    """Exact maximum likelihood over `terms`, by Newton from the truth; sums over a grid of 1 or 2 variables."""
+def on_a_grid(X, terms):
+    """The terms at the points of a grid of one or two variables, and their means over X."""
     p = X.shape[1]
-    if all(len(term) == 2 for term in terms):
-        precision = np.linalg.inv(X.T @ X / len(X))
-        return {(i, j): precision[i, j] / (2 if i == j else 1) for i, j in terms}
     low, high = X.min(axis=0), X.max(axis=0)
     reach = 0.4 * (high - low)
     axes = [np.linspace(a, b, 2001 if p == 1 else 241) for a, b in zip(low - reach, high + reach, strict=True)]
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
     statistic = lambda x: np.stack([np.prod([x[v] for v in term], axis=0) for term in terms])
-    F, mean = statistic(grid), statistic(X.T).mean(axis=1)
+    return statistic(grid), statistic(X.T).mean(axis=1)
+
+
+def maximum_likelihood(X, terms, truth):
+    """Exact maximum likelihood over `terms`, by Newton from the truth; sums over a grid of 1 or 2 variables."""
+    if all(len(term) == 2 for term in terms):
+        precision = np.linalg.inv(X.T @ X / len(X))
+        return {(i, j): precision[i, j] / (2 if i == j else 1) for i, j in terms}
+    F, mean = on_a_grid(X, terms)
     theta = np.array([truth.get(term, 0.0) for term in terms])
     for _ in range(50):
         log_w = -theta @ F

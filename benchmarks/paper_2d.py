@@ -11,7 +11,6 @@ Newton method is one evaluation of value, gradient and Hessian from raw X.
 import argparse
 import time
 
-import casadi
 import numpy as np
 from scipy.special import gamma
 from threadpoolctl import threadpool_limits
@@ -22,8 +21,14 @@ from isodus.losses.screening import Screening
 from isodus.objective import Objective
 from isodus.samples import ArraySamples
 
+try:
+    import casadi
+except ImportError:
+    casadi = None
+
 NU = DELTA = 2.0
 BASIS = MonomialBasis(2, 4, min_degree=2)
+MISSING = "CasADi is missing, and with it Ipopt, so there is nothing to compare with: pip install casadi"
 
 
 def fit(X, n_jobs):
@@ -42,15 +47,15 @@ def fit(X, n_jobs):
     return estimator.fit(X)
 
 
-def ipopt(X, i):
-    """Node i by Ipopt: its parameters in the order of `BASIS.local(i)`, and the seconds of Ipopt alone."""
-    e = 4 + DELTA
-    x, y = X[:, i], X[:, 1 - i]
-    columns = []
-    for k in BASIS.local(i).terms:
-        l = BASIS.terms[k].count(i)
+def ipopt(X, i, basis=BASIS):
+    """Node i by Ipopt: its parameters in the order of `basis.local(i)`, and the seconds of Ipopt alone."""
+    e = basis.degree + DELTA
+    x, columns = X[:, i], []
+    for k in basis.local(i).terms:
+        term = basis.terms[k]
+        l = term.count(i)
         c = 0.0 if l % 2 else NU ** (-l / e) * gamma((l + 1) / e) / gamma(1 / e)
-        columns.append((x**l - c) * y ** (len(BASIS.terms[k]) - l))
+        columns.append((x**l - c) * np.prod(X[:, [v for v in term if v != i]], axis=1))
     G, log_r = np.stack(columns, axis=1), -NU * np.abs(x) ** e
     theta = casadi.MX.sym("theta", G.shape[1])
     f = casadi.log(casadi.sum1(casadi.exp(casadi.DM(G) @ theta + casadi.DM(log_r))) / len(x))
@@ -59,6 +64,14 @@ def ipopt(X, i):
     started = time.perf_counter()
     solution = solver(x0=np.zeros(G.shape[1]))
     return np.array(solution["x"]).ravel(), time.perf_counter() - started
+
+
+def mean_of_nodes(basis, answers):
+    """The parameters of a model from those of its nodes, as `ipopt` gives them."""
+    total = np.zeros(len(basis))
+    for i, (theta, _) in enumerate(answers):
+        np.add.at(total, basis.local(i).terms, theta)
+    return total / basis.orders
 
 
 def evaluate(X):
@@ -80,6 +93,8 @@ def main():
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--n-jobs", type=int, default=2)
     options = parser.parse_args()
+    if casadi is None:
+        return print(MISSING)
     X = paper_pair(1).sample(100_000, rng=0)
     evaluate(X), fit(X, options.n_jobs)
     ours, evaluations, theirs, solves = [], [], [], []
@@ -91,10 +106,7 @@ def main():
         duration, answers = seconds(lambda: [ipopt(X, i) for i in (0, 1)])
         theirs.append(duration)
         solves.append(sum(solve for _, solve in answers))
-    mean = np.zeros(len(BASIS))
-    np.add.at(mean, BASIS.local(0).terms, answers[0][0])
-    np.add.at(mean, BASIS.local(1).terms, answers[1][0])
-    difference = np.abs(estimator.model_.theta - mean / BASIS.orders).max()
+    difference = np.abs(estimator.model_.theta - mean_of_nodes(BASIS, answers)).max()
 
     def show(what, durations):
         print(f"{what:<52} median {np.median(durations) * 1e3:8.1f} ms, fastest {np.min(durations) * 1e3:8.1f} ms")

@@ -14,7 +14,7 @@ import argparse
 import warnings
 
 import numpy as np
-from paper_2d import BASIS, ipopt, seconds
+from paper_2d import BASIS, MISSING, casadi, ipopt, seconds
 
 from isodus import ISODUS, PseudoLikelihood, ScoreMatching
 from isodus.datasets import load_sachs, paper_pair
@@ -30,6 +30,8 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--adaptive", type=int, default=500, help="samples for adaptive integration")
     options = parser.parse_args()
+    if casadi is None:
+        return print(MISSING)
     n = 100_000
     X = paper_pair(1).sample(n, rng=0)
     peers = {

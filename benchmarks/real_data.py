@@ -51,11 +51,15 @@ ESTIMATORS = {
 }
 
 
+def halves(X, seed):
+    """What to learn from, what is held out, and the mean log scale of the variables."""
+    order = np.random.default_rng(seed).permutation(len(X))
+    return X[order[: len(X) // 2]], X[order[len(X) // 2 :]], np.mean(np.log(np.std(X, axis=0)))
+
+
 def split_scores(X, seed, jobs):
     """For each estimator −log P(x_i | rest) a variable on held-out samples, seconds, and what was said."""
-    order = np.random.default_rng(seed).permutation(len(X))
-    train, held_out = X[order[: len(X) // 2]], X[order[len(X) // 2 :]]
-    unit = np.mean(np.log(np.std(X, axis=0)))
+    train, held_out, unit = halves(X, seed)
     rows = {}
     for name, make in ESTIMATORS.items():
         with warnings.catch_warnings(record=True) as caught:

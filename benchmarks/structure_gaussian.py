@@ -258,7 +258,7 @@ def errors(found, truth):
     return int(np.triu(truth & ~found, 1).sum()), int(np.triu(found & ~truth, 1).sum())
 
 
-def search(method, X, truth, before=None):
+def search(method, X, truth, before=None, constants=CONSTANTS):
     """A constant c at which the graph is recovered, or nearly, and the outcome of `run` there.
 
     before: that for fewer variables, the first to try.
@@ -266,22 +266,22 @@ def search(method, X, truth, before=None):
     unit, tried = np.sqrt(np.log(X.shape[1]) / len(X)), {}
 
     def attempt(k):
-        tried[k] = run(method, X, CONSTANTS[k] * unit)
+        tried[k] = run(method, X, constants[k] * unit)
         return errors(tried[k][1], truth)
 
     if before is None:
-        wrong = np.array([sum(attempt(k)) for k in range(len(CONSTANTS))])
+        wrong = np.array([sum(attempt(k)) for k in range(len(constants))])
         best = np.flatnonzero(wrong == wrong.min())
         k = int(best[len(best) // 2])
-        return CONSTANTS[k], tried[k]
-    k = int(np.argmin(np.abs(CONSTANTS - before)))
-    while len(tried) < 3 and 0 <= k < len(CONSTANTS) and k not in tried:
+        return constants[k], tried[k]
+    k = int(np.argmin(np.abs(constants - before)))
+    while len(tried) < 3 and 0 <= k < len(constants) and k not in tried:
         missed, added = attempt(k)
         if missed + added == 0:
             break
         k += 1 if added > missed else -1
     k = min(tried, key=lambda k: sum(errors(tried[k][1], truth)))
-    return CONSTANTS[k], tried[k]
+    return constants[k], tried[k]
 
 
 def draw(p):
