@@ -152,12 +152,12 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("name", TRUTHS)
+@pytest.mark.parametrize(
+    ("name", "estimator"),  # values that lie apart have no derivatives to match
+    [(name, one) for name in TRUTHS for one in ESTIMATORS if not (one == "score matching" and name in DISCRETE)],
+)
 def test_parameters_are_recovered_with_the_errors_that_are_told(name, estimator):
     """And errors fall as 1/√n: sixteen times the samples, a quarter of the error."""
-    if estimator == "score matching" and name in DISCRETE:
-        pytest.skip("there are no derivatives")
     truth, X = truth_of(name), drawn(name)
     errors, expected = [], truth.parameters("raw")
     for n in (2_000, 32_000):

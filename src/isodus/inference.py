@@ -67,7 +67,7 @@ def joint_sandwich(
     """
     at = np.ix_(free, free)
     covariance = np.full((len(theta), len(theta)), np.nan)
-    covariance[at] = _sandwich(_inverse(hessian[at]), slope_covariance(objective, theta, how)[at], n)
+    covariance[at] = sandwich(objective, *_jointly(objective.basis, theta), hessian[at], n, how, free)
     return covariance
 
 
@@ -212,8 +212,8 @@ def node_variances(
     objective: Objective, i: int, theta: np.ndarray, value: float, hessian: np.ndarray, n: float
 ) -> np.ndarray:
     """The diagonal of the covariance of one node's local parameters; NaN where it is singular."""
-    B = _slope_covariance(objective, [i], [theta], [value], [np.arange(len(theta))], INDEPENDENT)
-    return np.diagonal(_sandwich(_inverse(hessian), B, n))
+    every = np.arange(len(theta))
+    return np.diagonal(sandwich(objective, [i], [theta], [value], [every], hessian, n, INDEPENDENT, every))
 
 
 def _slope_covariance(

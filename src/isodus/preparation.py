@@ -100,6 +100,26 @@ def prepare(
         check_relations(some, names, degree, in_order, penalised)
     elif ordinary := _ordinary(spaces):
         check_relations(_columns(some, ordinary), [names[i] for i in ordinary], degree, None, penalised)
+    _check_how(how, weight)
+    _check_size(estimator, X.shape[1], X.shape[0], penalised, spaces)
+    basis, said = _basis(estimator, X.shape[1], spaces)
+    if estimator.basis is not None:
+        _check_all_used(basis, names)
+    if basis.tied is not None and penalised:
+        raise ValueError("terms that share a parameter (tied) are not chosen one by one: leave l1 = 0")
+    centre, width = np.zeros(len(names)), np.ones(len(names))
+    if (units or estimator.center or estimator.scale) and spaces is None:
+        centre, width = standardisation(some, weight, names, np.random.default_rng(0), in_order)
+    elif units or estimator.center or estimator.scale:
+        centre, width = _middles(some, weight, names, spaces or ())
+    basis, location, scale = _in_units(estimator, basis, spaces, centre, width)
+    if penalised:
+        check_powers(X, location, scale, basis.degree, names)
+    return Setting(X, weight, n, names, basis, centre, width, location, scale, how, said)
+
+
+def _check_how(how: Dependence, weight: Array | None) -> None:
+    """Warn of few groups, and refuse counts of the rows of a series."""
     if how.groups is not None and (many := check_groups(how.groups)) < _FEW_GROUPS:
         warn(
             f"standard errors from {many} groups are themselves uncertain, and too small on average; "
@@ -107,17 +127,13 @@ def prepare(
         )
     if how.lags is not None and weight is not None and not how.importance:
         raise ValueError("counts say nothing of when a row of a series was seen: repeat it in X, and leave weights out")
-    _check_size(estimator, X.shape[1], X.shape[0], penalised, spaces)
-    basis, said = _basis(estimator, X.shape[1], spaces)
-    if estimator.basis is not None:
-        _check_all_used(basis, names)
-    p = X.shape[1]
-    centre, width = np.zeros(p), np.ones(p)
-    if units or estimator.center or estimator.scale:
-        if spaces is None:
-            centre, width = standardisation(some, weight, names, np.random.default_rng(0), in_order)
-        else:
-            centre, width = _middles(some, weight, names, spaces)
+
+
+def _in_units(
+    estimator: Any, basis: MonomialBasis, spaces: Spaces | None, centre: np.ndarray, width: np.ndarray
+) -> tuple[MonomialBasis, np.ndarray, np.ndarray]:
+    """The location and scale of y that the estimator asks for and the terms allow, and the basis written in y."""
+    p = len(centre)
     location = centre if estimator.center and basis.closed_under_translation else np.zeros(p)
     scale = width if estimator.scale else np.ones(p)
     if spaces is not None:
@@ -125,12 +141,8 @@ def prepare(
         each = zip(spaces, location, scale, strict=True)
         basis = basis.within(tuple(space.standardised(float(c), float(d)) for space, c, d in each))
     if basis.tied is not None:
-        if penalised:
-            raise ValueError("terms that share a parameter (tied) are not chosen one by one: leave l1 = 0")
         location, scale = np.zeros(p), _shared_scale(basis, scale)
-    if penalised:
-        check_powers(X, location, scale, basis.degree, names)
-    return Setting(X, weight, n, names, basis, centre, width, location, scale, how, said)
+    return basis, location, scale
 
 
 def _spaces(estimator: Any, names: Sequence[str]) -> Spaces | None:

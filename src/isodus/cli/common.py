@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from ..tables import Table, complete, read_table
+from ..transforms import of_setting, transformed
+
 if TYPE_CHECKING:
     from .. import PolynomialModel
 
@@ -26,6 +29,7 @@ __all__ = [
     "counted",
     "errors_in_a_line",
     "load_model",
+    "samples_for",
     "seconds",
     "show_warnings",
     "unnamed_output",
@@ -126,3 +130,10 @@ def counted(number: int, what: str) -> str:
 def seconds(started: float) -> str:
     """Time since then, in words."""
     return f"{time.perf_counter() - started:.2f} s"
+
+
+def samples_for(model: PolynomialModel, data: Path, weights: str | None = None) -> Table:
+    """The complete rows of a table that a model is held against, with what was taken of its columns taken again."""
+    table = complete(read_table(data, model.names, weights), str(data), "drop")
+    kinds = of_setting(model.settings.get("transform"), model.names)
+    return table._replace(frame=transformed(table.frame, kinds, "Leave those rows out"))

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ..tables import complete, read_table
-from ..transforms import of_setting, transformed
-from .common import Debug, Json, as_json, errors_in_a_line, load_model, show_warnings, warning_lines
+from ..transforms import of_setting
+from .common import Debug, Json, as_json, errors_in_a_line, load_model, samples_for, show_warnings, warning_lines
 
 __all__ = ["compare"]
 
@@ -39,11 +38,9 @@ def compare(
         if len({repr(kind) for kind in kinds.values()}) > 1:
             listed = ", ".join(f"{name}: {kind or 'none'}" for name, kind in kinds.items())
             raise ValueError(f"models of different transforms of the data cannot be compared: {listed}")
-        table = complete(read_table(data, first.names, weights), str(data), "drop")
-        own = of_setting(next(iter(kinds.values())), first.names)
-        if "rank" in own.values():
+        if "rank" in of_setting(next(iter(kinds.values())), first.names).values():
             raise ValueError("models of ranks have no samples to be compared on but their own")
-        table = table._replace(frame=transformed(table.frame, own, "Leave those rows out"))
+        table = samples_for(first, data, weights)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = side_by_side(models, table.frame, sample_weight=table.weight)

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from ..tables import complete, read_table
-from ..transforms import of_setting, transformed
 from .common import (
     Debug,
     Json,
@@ -17,6 +15,7 @@ from .common import (
     check_output,
     errors_in_a_line,
     load_model,
+    samples_for,
     show_warnings,
     unnamed_output,
     warning_lines,
@@ -52,9 +51,7 @@ def plot(
         model = load_model(file)
         X = None
         if data is not None:
-            table = complete(read_table(data, model.names), str(data), "drop")
-            kinds = of_setting(model.settings.get("transform"), model.names)
-            X = transformed(table.frame, kinds, "Leave those rows out")
+            X = samples_for(model, data).frame
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             draw(kind, model, X, output)

@@ -9,8 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..tables import complete, read_table
-from ..transforms import of_setting, transformed
 from .common import (
     Debug,
     Json,
@@ -18,6 +16,7 @@ from .common import (
     check_output,
     errors_in_a_line,
     load_model,
+    samples_for,
     show_warnings,
     unnamed_output,
     warning_lines,
@@ -55,9 +54,8 @@ def report(
         model = load_model(file)
         X, counts, said = None, None, list[str]()
         if data is not None:
-            table = complete(read_table(data, model.names, weights), str(data), "drop")
-            kinds = of_setting(model.settings.get("transform"), model.names)
-            X, counts, said = transformed(table.frame, kinds, "Leave those rows out"), table.weight, table.said
+            table = samples_for(model, data, weights)
+            X, counts, said = table.frame, table.weight, table.said
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             with Console(stderr=True).status("making the report"):
