@@ -472,3 +472,18 @@ def test_one_variable_has_nothing_to_choose(how):
     est = ISODUS(4, l1=how).fit(four()[:, :1])
     assert est.l1_max_ == 0
     assert len(est.path_.l1) == 1
+
+
+@pytest.mark.parametrize("kind", [ISODUS, PseudoLikelihood])
+def test_variables_that_cannot_be_fitted_alone_are_named_and_do_not_hide_others(kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((800, 3))
+    X[:, 1] += X[:, 0]
+    X = np.column_stack([X, rng.standard_cauchy(800) ** 3])
+    with pytest.warns(ConvergenceWarning, match=r"^x3: no density of this degree could be fitted even without"):
+        fit = kind(4, l1="auto").fit(X)
+    inside = {term for term, theta in fit.model_.to_dict("standardized").items() if len(set(term)) > 1 and theta}
+    assert (0, 1) in inside
+    assert not any(3 in term for term in inside)
+    assert fit.kkt_[3] > 0.01
+    assert fit.l1_max_ < 1.01

@@ -1,4 +1,5 @@
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -45,6 +46,37 @@ def test_subsample_is_spread_over_the_rows_and_keeps_weights():
     assert np.array_equal(rows // 20, np.arange(50))  # one out of each stretch of twenty
     assert len(np.unique(rows % 20)) > 5  # without a period
     assert np.array_equal(part.weight, 2 * rows)
+
+
+def parts(X, weight=None, many=5):
+    """The rows of each part that is left out, in order."""
+    samples = ArraySamples(X, weight, np.zeros(X.shape[1]), np.ones(X.shape[1]))
+    out = []
+    for train, rest in samples.folds(many):
+        assert train.n_rows + rest.n_rows == len(X)
+        out.append(sorted(map(tuple, to_host(rest.X).tolist())))
+    return out
+
+
+@pytest.mark.parametrize("values", [None, 2, 4])
+def test_folds_go_by_what_rows_are_not_by_where(values):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((603, 3)) if values is None else rng.integers(0, values, (603, 3), endpoint=False) - 0.7
+    found = parts(X)
+    assert sorted(map(len, found)) == [120, 120, 121, 121, 121]
+    assert found == parts(rng.permutation(X))
+    assert [[row[::-1] for row in part] for part in map(sorted, parts(X[:, ::-1].copy()))] == [
+        sorted(part, key=lambda row: row[::-1]) for part in found
+    ]
+
+
+def test_rows_that_repeat_as_wholes_are_in_one_fold():
+    rng = np.random.default_rng(4)
+    X, counts = rng.standard_normal((400, 2)), rng.integers(1, 5, 400)
+    repeated = parts(np.repeat(X, counts, axis=0))
+    assert [sorted(set(part)) for part in repeated] == parts(X, counts.astype(float))
+    rounded = parts(rng.integers(0, 12, (2000, 2)).astype(float))
+    assert sum(len(set(a) & set(b)) for a, b in pairwise(rounded)) > 300
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
@@ -103,9 +135,14 @@ def test_steadied_samples_have_two_more_on_the_rays_from_the_mean(namespace, wei
     assert np.array_equal(Y[:n], X)
     assert np.array_equal(counts[:n], weight)
     assert counts.sum() == pytest.approx(weight.sum() + 2, rel=1e-12)
-    rows = to_host(samples.subsample(min(n, 2000), np.random.default_rng(1)).X)
+    some = samples if n <= 2000 else samples.subsample(2000, np.random.default_rng(1))
+    rows = to_host(some.X)
     assert len(Y) == n + len(rows)
-    mean = rows.mean(axis=0)
+    mean = np.average(rows, axis=0, weights=to_host(some.weight) if weighted else None)
+    assert np.allclose(
+        counts[n:] * (weight.sum() if n <= 2000 else to_host(some.weight).sum() if weighted else 2000),
+        2 * (to_host(some.weight) if weighted else np.ones(len(rows))),
+    )
     factors = ((Y[n:] - mean) * (rows - mean)).sum(axis=1) / np.square(rows - mean).sum(axis=1)
     assert np.allclose(Y[n:] - mean, factors[:, None] * (rows - mean), rtol=1e-9, atol=1e-12)
     values, times = np.unique(factors.round(9), return_counts=True)

@@ -188,7 +188,7 @@ def _stages(
     parts = [samples.subsample(size, rng) for size in sizes]
     rounding = _SINGLE if single else _DOUBLE
     stages = [
-        (part.in_single() if single else part, 0.3 * np.sqrt(n_parameters / part.n_rows), rounding) for part in parts
+        (part.in_single() if single else part, 0.3 * np.sqrt(n_parameters / part.total), rounding) for part in parts
     ]
     if stages and single and samples.in_memory:  # elsewhere its rounding would depend on how rows are cut into blocks
         stages.append((samples.in_single(), 1e-4, _SINGLE))

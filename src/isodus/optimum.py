@@ -142,7 +142,7 @@ def over(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, task: Ta
         part = _joints(basis, samples, task)[1]
         return Optimum(Problem(gauss, status="converged", n_iter=1), part, "gaussian")
     whole, part = _joints(basis, samples, task)
-    if samples.n_rows >= _STEADY * len(basis):
+    if samples.total >= _STEADY * len(basis):
         start = choose("auto", samples, part, unit, gauss)
         return _solved(whole, part, unit, start.theta, start.name, task)
     steadied = Joint(basis, task.loss, samples.steadied(generator(task.random_state)))

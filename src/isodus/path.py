@@ -25,6 +25,7 @@ _MORE = 12  # places that a node's working set may grow by at once, or by as man
 LOOSE = 3e-3  # of λ: how far from optimal what is on the way may be
 _TILTS, _NEAR = 4, 0.05  # most tilts of the density at one λ; the residual, over λ, at which one is enough
 _ROUNDING = 1e-10  # relative change of a value that says nothing
+_LOST = 1e-2  # residual of a model without penalised terms from which on no slope says anything
 _CELLS = 2e7  # of the Hessians of nodes that are solved at once
 
 
@@ -50,7 +51,8 @@ class Start:
     """The model without penalised terms, and what a penalty needs to know of it.
 
     weight: (p, K), ω of each place, 0 for terms that are not penalised, infinite for those that are left out;
-    low: (p, K), least values; unit: (p, K), the noise of each slope.
+    low: (p, K), least values; unit: (p, K), the noise of each slope. Nodes that could not be fitted have no slopes
+    there, and are left as they are along a path.
     """
 
     nodes: Nodes
@@ -70,6 +72,11 @@ class Start:
     def held(self) -> np.ndarray:
         """Which places have a least value, (p, K) of bool."""
         return self.low > -np.inf
+
+    @cached_property
+    def lost(self) -> np.ndarray:
+        """Which nodes could not be fitted, (p,) of bool."""
+        return ~(self.empty.residual <= _LOST)
 
     @cached_property
     def l1_max(self) -> float:
@@ -109,7 +116,9 @@ def begin(
     alone = first if np.array_equal(free, wider) else fitted(wider)
     unit = likelihood.noise(alone.theta, alone.value, wider)
     weight = weight if raw else np.where(np.isfinite(weight) & (weight > 0), weight * unit, weight)
-    return Start(nodes, weight, low, unit, first, tol, max_iter)
+    start = Start(nodes, weight, low, unit, first, tol, max_iter)
+    first.gradient[start.lost] = 0.0
+    return start
 
 
 def over(nodes: Nodes, before: Penalized, inside: np.ndarray, low: np.ndarray, tol: float, max_iter: int) -> Penalized:
@@ -153,6 +162,7 @@ def follow(
     before = min(here.l1, start.l1_max)
     for value in l1:
         here = _at(start, float(value), here, before, tol or start.tol)
+        here = replace(here, residual=np.where(start.lost, start.empty.residual, here.residual))
         before = float(value)
         yield here
 

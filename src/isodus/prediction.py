@@ -25,7 +25,7 @@ def worse_than_gaussian(model: PolynomialModel, samples: ArraySamples) -> float:
     are linear functions of others; 0 where samples are few, or the model has no conditional density to speak of.
     """
     p = samples.n_variables
-    if samples.n_rows < _ENOUGH * p or model.basis.spaces is not None:  # where a Gaussian does not live either
+    if samples.total < _ENOUGH * p or model.basis.spaces is not None:  # where a Gaussian does not live either
         return 0.0
     solve = inverse(second_moments(samples))
     if solve is None:
@@ -35,7 +35,7 @@ def worse_than_gaussian(model: PolynomialModel, samples: ArraySamples) -> float:
     precision = solve(np.eye(p + 1))[1:]
     variance = 1 / np.diagonal(precision[:, 1:])
     squares = np.einsum("ij,jk,ik->i", precision, second_moments(few), precision, optimize=True) * variance
-    gauss = np.mean(0.5 * np.log(2 * np.pi * variance) + 0.5 * squares) + (p + 1) / samples.n_rows
+    gauss = np.mean(0.5 * np.log(2 * np.pi * variance) + 0.5 * squares) + (p + 1) / samples.total
     nodes = range(p)
     objective = Objective(model.basis, PseudoLikelihoodLoss(tol=1e-6), few)
     found = objective.evaluate(nodes, local_parameters(model.basis, model.theta, nodes), hessian=False)

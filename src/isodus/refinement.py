@@ -70,7 +70,7 @@ class Joint:
 
     def noise(self) -> float:
         """How large a decrement at the truth is, by chance: √(parameters / samples)."""
-        return float(np.sqrt(len(self.objective.basis) / self.samples.n_rows))
+        return float(np.sqrt(len(self.objective.basis) / self.samples.total))
 
 
 def decrement(at: Evaluation, theta: np.ndarray, floor: np.ndarray) -> float:

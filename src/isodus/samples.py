@@ -139,19 +139,44 @@ class ArraySamples:
         return ArraySamples(part, weight, self.location, self.scale, self._pool, single=self.single)
 
     def folds(self, many: int) -> Iterator[tuple[ArraySamples, ArraySamples]]:
-        """Samples without and with each of so many parts in turn, chosen at random and always the same."""
-        part = np.random.default_rng(0).permutation(self.n_rows) % many
+        """Samples without and with each of so many parts in turn, always the same, whatever the order of the rows.
+
+        Where whole rows are repeated, equal ones stay together, as if they were one with a weight: of what was fitted
+        nothing is left to be foretold. Where values are few, equal rows are samples like others.
+        """
+        place = self._places()
+        if place.max(initial=0) + 1 < self.n_rows and not self._repeats(int(place.max()) + 1, many):
+            place = np.argsort(np.argsort(place, kind="stable"), kind="stable")
+        part = np.random.default_rng(0).permutation(int(place.max(initial=0)) + 1)[place] % many
         for fold in range(many):
             yield self.take(np.flatnonzero(part != fold)), self.take(np.flatnonzero(part == fold))
 
-    def _keys(self) -> np.ndarray:
-        """A number for every row, (n,), that does not depend on units or on the order of variables: Σ_i y_i²."""
+    def _places(self) -> np.ndarray:
+        """The place of every row, (n,), among all that differ, by what it is: not its own, nor by units.
 
-        def squares(start: int, stop: int) -> np.ndarray:
-            Y, _ = self.block(start, stop)
-            return to_host(namespace(Y).sum(Y * Y, axis=0))
+        In the order of Σ_i u_i² + ū_i u_i with u = y/(1 + |y|), ū its mean: variables in another order, or with another
+        sign, have the same.
+        """
 
-        return np.concatenate(self.each(squares, _ROWS_OF_PART))
+        def bounded(Y: Array) -> Array:
+            return Y / (1.0 + namespace(Y).abs(Y))
+
+        def total(Y: Array, weight: Array | None) -> Array:
+            u = bounded(Y)
+            return namespace(Y).sum(u if weight is None else u * weight, axis=1)
+
+        def keys(start: int, stop: int) -> np.ndarray:
+            u = bounded(self.block(start, stop)[0])
+            return to_host(namespace(u).sum(u * (u + mean), axis=0))
+
+        mean = self.sum(total, _ROWS_OF_PART)[:, None] / self.total
+        return np.unique(np.concatenate(self.each(keys, _ROWS_OF_PART)), return_inverse=True)[1]
+
+    def _repeats(self, different: int, many: int) -> bool:
+        """Whether equal rows repeat as wholes: nearly each that differs has a value of its own in every variable."""
+        if different < 20 * many:
+            return False
+        return all(2 * len(np.unique(to_host(self.X[:, i]))) > different for i in range(self.n_variables))
 
     def drawn(self, n_rows: int, rng: np.random.Generator) -> ArraySamples:
         """So many different rows at random, in their order."""
@@ -165,13 +190,14 @@ class ArraySamples:
         what holds there holds for samples to come. Two samples do not bias what many tell.
         """
         xp = namespace(self.X)
-        some = self.subsample(min(self.n_rows, _ROWS_FARTHER), rng)
-        mean = xp.mean(some.X, axis=0)
-        place = np.argsort(np.argsort(some._keys(), kind="stable"), kind="stable")  # not that of the row
-        factor = on_device(np.resize(_FARTHER, some.n_rows)[place, None], self.X)
+        some = self if self.n_rows <= _ROWS_FARTHER else self.subsample(_ROWS_FARTHER, rng)
+        each = xp.ones_like(some.X[:, 0], dtype=xp.float64) if some.weight is None else some.weight
+        each = each / xp.sum(each)
+        mean = xp.sum(each[:, None] * some.X, axis=0)
+        factor = on_device(np.asarray(_FARTHER)[some._places() % len(_FARTHER), None], self.X)
         X = xp.astype(xp.concat([self.X, mean + factor * (some.X - mean)]), xp.float64)
         own = xp.ones_like(X[: self.n_rows, 0]) if self.weight is None else self.weight
-        weight = xp.concat([own, xp.full_like(X[self.n_rows :, 0], 2.0 / some.n_rows)])
+        weight = xp.concat([own, 2.0 * each])
         return ArraySamples(X, weight, self.location, self.scale, self._pool, single=self.single)
 
     def subsample(self, n_rows: int, rng: np.random.Generator) -> ArraySamples:

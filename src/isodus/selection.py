@@ -156,8 +156,8 @@ def choose(
         if not start.l1_max > 0:
             how, values = "ebic", values[:1]
         judge: Any = {
-            "ebic": lambda: _Ebic(task, samples, n),
-            "cv": lambda: _HeldOut(task, samples, values, folds),
+            "ebic": lambda: _Ebic(task, samples, n, ~start.lost),
+            "cv": lambda: _HeldOut(task, samples, values, folds, ~start.lost),
             "stars": lambda: _Stable(task, samples, values),
         }[how]()
     solutions, found, interrupted = [], [], False
@@ -254,8 +254,9 @@ class _Refits:
 
 
 class _Ebic:
-    def __init__(self, task: Task, samples: ArraySamples, n: float) -> None:
-        self.n, self.refits, self.paying = n, _Refits(task, samples), _Refits(task, samples)
+    def __init__(self, task: Task, samples: ArraySamples, n: float, asked: np.ndarray) -> None:
+        """asked: the nodes that count, (p,) of bool."""
+        self.n, self.refits, self.paying, self.asked = n, _Refits(task, samples), _Refits(task, samples), asked
         self.values: list[float] = []
         self.terms = self.refits.nodes.terms
         priced = task.penalised & (task.likelihood_low == -np.inf)
@@ -298,7 +299,7 @@ class _Ebic:
         k = np.count_nonzero((kept.theta != 0) & self.penalised, axis=1)
         ways = gammaln(self.many + 1) - gammaln(k + 1) - gammaln(self.many - k + 1)
         value = 2 * self.n * kept.value + k * np.log(self.n) + 2 * _GAMMA * ways
-        self.values.append(float(value.sum()))
+        self.values.append(float(value[self.asked].sum()))
         return len(self.values) > _LATER and min(self.values[-_LATER:]) > min(self.values) + _WORSE
 
     def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
@@ -308,7 +309,8 @@ class _Ebic:
 
 
 class _HeldOut:
-    def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, folds: int) -> None:
+    def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, folds: int, asked: np.ndarray) -> None:
+        """asked: the nodes that count, (p,) of bool."""
         self.scores = np.empty((folds, len(l1)))
         parts = samples.folds(folds)
         for fold in range(folds):
@@ -318,7 +320,7 @@ class _HeldOut:
                 refits, unseen = _Refits(task, train), _exact(task.basis, rest)
                 for k, (_, theta) in enumerate(trace(task, task.start(train), l1, what)):
                     value, _ = unseen.full(refits(theta).theta)
-                    self.scores[fold, k] = value.mean()
+                    self.scores[fold, k] = value[asked].mean()
             except KeyboardInterrupt:
                 if fold < 2:
                     raise _too_early(k + 1, l1, f"fold {fold + 1} of {folds}", "two folds") from None

@@ -49,13 +49,13 @@ def choose_nu(
         nu = strength * unit ** -(basis.degree + delta)
         objective = Objective(basis, Screening.of_degree(basis.degree, nu, delta, centre, "log", basis.spaces), samples)
         problems = [Problem(theta, floor) for theta, floor in zip(thetas, floors, strict=True)]
-        tol = 0.03 * np.sqrt(max(map(len, thetas)) / samples.n_rows)
+        tol = 0.03 * np.sqrt(max(map(len, thetas)) / samples.total)
         minimize(Rung(partial(_evaluate, objective), tol), problems, max_iter=30)
         for i, problem in enumerate(problems):
             if problem.status == "converged" and problem.metric is not None and problem.evaluation is not None:
                 thetas[i] = problem.theta
                 value = problem.evaluation.value
-                variances = node_variances(objective, i, problem.theta, value, problem.metric, samples.n_rows)
+                variances = node_variances(objective, i, problem.theta, value, problem.metric, samples.total)
                 traces[g, i] = variances @ squares[i] if np.all(np.isfinite(variances)) else np.inf
         if np.all(traces[g] > 3 * traces.min(axis=0)):
             break

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from .. import wording
 from ..arrays import Array, available_memory, to_host
 from ..checks import telling_where, warn
 from ..consensus import RULES, agreed
@@ -375,9 +376,18 @@ class PenalizedEstimator(PolynomialEstimator):
         said = [f"{many:,} of {of:,} penalised terms are in the model (l1 = {self.l1_:.3g})"]
         if path is not None:
             said[0] += f": {path.why}"
+        if start.lost.any():
+            names = [name for name, lost in zip(setting.names, start.lost, strict=True) if lost]
+            said.append(
+                f"{wording.listed(names)}: no density of this degree could be fitted even without interactions, so "
+                "none was looked for. Transform heavy tails (log, asinh, ranks), lower the degree, or say which values "
+                "there are, support="
+            )
+            warn(said[-1], ConvergenceWarning)
         if np.any(penalised) and not np.any(inside[basis.orders > 1]):
             strongest = ""
             many_ways = np.where(start.nodes.terms >= 0, basis.orders[start.nodes.terms] > 1, False) & start.penalised
+            many_ways[start.lost] = False
             if many_ways.any():
                 slope = np.where(many_ways, np.abs(start.empty.gradient) / np.where(many_ways, start.weight, 1.0), 0.0)
                 i, k = np.unravel_index(np.argmax(slope), slope.shape)

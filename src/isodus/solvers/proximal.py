@@ -152,13 +152,19 @@ def lasso(H: np.ndarray, g: np.ndarray, theta: np.ndarray, cost: np.ndarray, low
     A few sweeps over the coordinates guess supports and signs. Given those the minimum is that of a linear system;
     towards it the sum falls until a coordinate would change its sign, which then leaves the support, or meet its floor.
     Where nothing is in the way, the coordinate whose slope exceeds its cost most enters (Lee, Battle, Raina and Ng,
-    2007): a finite number of steps, however ill-conditioned H is.
+    2007): a finite number of steps, however ill-conditioned H is. Where H or g is not a number, or there is a slope
+    and no curvature, x is not a number.
     """
-    scale = 1 / np.sqrt(np.maximum(np.einsum("ikk->ik", H), 1e-300))  # to a unit diagonal
+    curved = np.einsum("ikk->ik", H)
+    bounded = ((curved > 0) | (np.abs(g) <= cost)).all(axis=1)
+    scale = 1 / np.sqrt(np.maximum(curved, 1e-300))  # to a unit diagonal
     H = H * scale[:, :, None] * scale[:, None, :]
     z, c, floor = theta / scale, cost * scale, low / scale
     b = g * scale - np.einsum("ijk,ik->ij", H, z)
-    out, rows = z.copy(), np.arange(len(z))
+    bounded &= np.isfinite(b).all(axis=1) & np.isfinite(H).all(axis=(1, 2))
+    out, rows = np.full_like(z, np.nan), np.flatnonzero(bounded)
+    if len(rows) < len(z):
+        H, b, z, c, floor = (x[rows] for x in (H, b, z, c, floor))
     enough = _EXACT * np.maximum(np.abs(b), c).max(axis=1, initial=1e-300)[:, None]
     for _ in range(_SWEEPS):
         _sweep(H, b, z, c, floor)
