@@ -1,13 +1,14 @@
 """Random models, supports, sizes and options, fitted and checked: is any answer wrong without a word?
 
-    python benchmarks/soak.py [--fits 20000] [--seed 0] [--jobs 2] [--seconds 540]
+    python benchmarks/soak.py [--fits 20000] [--seed 0] [--jobs 2] [--seconds 540] [--keep FILE]
 
-Every fit has a number; ``--only NUMBER`` does it again and tells more. Of each:
+Every fit has a number; ``--only NUMBER`` does it again and tells more. With ``--keep`` each is written down as it ends,
+and a run that was cut off goes on where it was. Of each:
 
 - the model is drawn (line, half line, interval, circle, spins, a few values, functions, mixed), then the number of
   samples, the estimator and its options; samples are exact;
 - what must always hold is checked: finite parameters, a status for each variable, files that read back, draws inside
-  the supports, a score, the same answer with columns in another order;
+  the supports, a score; of every fifth without a penalty, the same answer with columns in the opposite order;
 - if nothing was said (no warning, no note), parameters must be within eight of their standard errors, and what has no
   standard errors, after a penalty, must predict new samples nearly as well as the truth. What fails here is wrong
   without a word.
@@ -18,6 +19,8 @@ A refusal (an error with a message) is an answer, and is counted.
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import tempfile
 import time
 import traceback
@@ -127,6 +130,8 @@ def one(number: int, seed: int, verbose: bool = False) -> dict:
     if verbose:
         print(fit.model_.to_frame().to_string(), *said, sep="\n")
     broken = invariants(fit, X, rng, bool(said))
+    if not broken and not said and p > 1 and number % 5 == 0 and not out["penalised"]:
+        broken = turned(fit, make, options, X)
     if broken:
         return out | dict(outcome="broken", why=broken)
     if said:
@@ -170,6 +175,20 @@ def invariants(fit, X: np.ndarray, rng: np.random.Generator, doubted: bool) -> s
         for space, y in zip(model.basis.spaces, drawn.T, strict=True):
             if not support_holds(space.support, y):
                 return "a draw is outside of its support"
+    return ""
+
+
+def turned(fit, make, options: dict, X: np.ndarray) -> str:
+    """How the answer differs by more than a fifth of its error with columns in the opposite order; empty if not."""
+    if isinstance(options.get("support"), list) and any(not isinstance(s, int | float) for s in options["support"]):
+        options = options | dict(support=options["support"][::-1])  # a support a variable
+    other = make(**options).fit(X[:, ::-1]).model_.to_dict("standardized")
+    last = X.shape[1] - 1
+    values = fit.model_.to_dict("standardized").items()
+    for (term, theta), error in zip(values, fit.model_.stderr("standardized"), strict=True):
+        there = other[tuple(sorted(last - i for i in term))]
+        if not abs(theta - there) <= 0.2 * error + 1e-6 * (1 + abs(theta)):
+            return f"{term} is {theta:.4g} ± {error:.2g}, and {there:.4g} with columns in the opposite order"
     return ""
 
 
@@ -220,6 +239,16 @@ def safely(number: int, seed: int, until: float) -> dict | None:
         return dict(number=number, kind="?", estimator="?", penalised=False, p=0, n=0, outcome="broken", why=why)
 
 
+def kept(path: str | None, seed: int) -> tuple[list[dict], float]:
+    """What an earlier run found, and the seconds it took."""
+    if path is None or not Path(path).exists():
+        return [], 0.0
+    found = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    if any((entry["seed"], entry["version"]) != (seed, __version__) for entry in found):
+        raise SystemExit(f"{path} is of another seed or version: name another file")
+    return found, max((entry["seconds"] for entry in found), default=0.0)
+
+
 def main() -> None:
     """Print the summary."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -227,16 +256,26 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=INF, help="no new fits after so long")
+    parser.add_argument("--keep", help="a file of what was found, to go on from")
     parser.add_argument("--only", type=int, help="the number of a fit to do again")
     options = parser.parse_args()
     if options.only is not None:
         print(one(options.only, options.seed, verbose=True))
         return
+    before, spent = kept(options.keep, options.seed)
     started, until = time.perf_counter(), time.time() + options.seconds
-    calls = (delayed(safely)(number, options.seed, until) for number in range(options.fits))
+    todo = sorted(set(range(options.fits)) - {entry["number"] for entry in before})
+    calls = (delayed(safely)(number, options.seed, until) for number in todo)
     done = Parallel(n_jobs=options.jobs, return_as="generator_unordered", pre_dispatch=4 * options.jobs)(calls)
-    found = sorted((entry for entry in done if entry is not None), key=lambda entry: entry["number"])
-    print(summary(found, time.perf_counter() - started, options.seed))
+    found = before
+    with open(options.keep or os.devnull, "a", encoding="utf-8") as file:
+        for entry in done:
+            if entry is not None:
+                found.append(entry)
+                seconds = round(spent + time.perf_counter() - started, 1)
+                file.write(json.dumps(entry | dict(seed=options.seed, version=__version__, seconds=seconds)) + "\n")
+    found.sort(key=lambda entry: entry["number"])
+    print(summary(found, spent + time.perf_counter() - started, options.seed))
 
 
 if __name__ == "__main__":
