@@ -436,3 +436,19 @@ def test_models_of_the_paper_have_the_stated_parameters():
     ):
         with pytest.raises(ValueError, match="must"):
             make()
+
+
+@pytest.mark.parametrize("support", [None, ["positive", "spin", (0.0, 1.0), (0.0, 2.0)]])
+def test_few_draws_are_those_of_the_whole_tables(support, monkeypatch):
+    pairs = {(0, 1): 0.5, (1, 2): 0.3, (0, 2): -0.4, (2, 3): 0.3, (0, 3): 0.2, (1, 3): -0.1}
+    quartic = {(i,) * 4: 0.3 for i in range(4)} if support is None else {}
+    model = PolynomialModel.from_dict({(i,): 0.4 for i in range(4)} | pairs | quartic, support=support)
+    (group,) = model._groups
+    found, seen = group.grid, []
+    few = tree._draw_few
+    monkeypatch.setattr(tree, "_draw_few", lambda *some: (seen.append(some[0].variable), few(*some)))
+    by_rows = tree.draw(found.steps, found.nodes, found.messages, 40, np.random.default_rng(0))
+    assert len(seen) >= 2
+    monkeypatch.setattr(tree, "_draw_few", lambda step, steps, *rest: tree._draw_many(step, *rest))
+    whole = tree.draw(found.steps, found.nodes, found.messages, 40, np.random.default_rng(0))
+    assert np.array_equal(by_rows, whole)

@@ -193,7 +193,7 @@ def test_derivatives_are_differences(functions, low, high):
 def test_pseudo_likelihood_is_what_refinement_finds(name):
     X, basis = drawn(name)[:3000], truth_of(name).basis
     a, b = PseudoLikelihood(basis=basis).fit(X).model_, ISODUS(basis=basis).fit(X).model_
-    assert np.all(np.abs(a.theta - b.theta) <= 0.1 * a.stderr("standardized"))
+    assert np.sqrt(np.mean(((a.theta - b.theta) / a.stderr("standardized")) ** 2)) < 0.1  # where refinement stops
 
 
 CLOSED = {

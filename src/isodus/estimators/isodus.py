@@ -84,8 +84,9 @@ class ISODUS(PenalizedEstimator):
         no better than a Gaussian; `pilot_` tells.
     refine : int or "auto", default="auto"
         How often the density is tilted anew, each time with one pass of integrals over all samples. 0 is the
-        paper's estimator. "auto" goes on until a step is below a tenth of a standard error, which on samples of a
-        model of the family is once. With more than 4,000 terms there is no refinement, and a warning says so.
+        paper's estimator. "auto" goes on until a step is below a tenth of a standard error, the root mean square
+        over terms, which on samples of a model of the family is once. With more than 4,000 terms there is no
+        refinement, and a warning says so.
     objective : {"log", "plain"}, default="log"
         Minimise the objective or its logarithm; without a penalty the minimiser is the same, and the logarithm
         converges faster. The paper penalises the plain one.
@@ -160,7 +161,7 @@ class ISODUS(PenalizedEstimator):
         error that it raises ends the fit.
     random_state : int, RandomState or None
         Chooses the subsamples on which the fit starts; None always takes the same. The answer does not
-        depend on it beyond `tol`, or, with refinement, a tenth of a standard error.
+        depend on it beyond `tol`, or, with refinement, a tenth of a standard error (root mean square).
 
     Attributes
     ----------

@@ -20,10 +20,10 @@ from .sweep import Conditionals, NotExactError, sweep
 
 __all__ = ["find", "redraw"]
 
-_FIRST, _MOST = 2, 256  # panels: at first, where x has bounds; at most
+_FIRST, _MOST = 1, 256  # panels: at first, where x has bounds; at most
 _UNBOUNDED = 8  # times as many where it has none: most of them lie far out
 _RARE = 1e-18  # the probability of a node that sums can do without
-_CLOSE = 1e-8
+_CLOSE = 1e-6  # of two sums; to double the nodes squares the error, so that the second has less than 1e-10
 
 
 def find(basis: MonomialBasis, theta: np.ndarray, names: Sequence[str]) -> Grid:

@@ -9,7 +9,7 @@ variable and its parents: as many as the junction tree's cliques have, with the 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from math import prod
 from typing import NamedTuple
@@ -188,15 +188,15 @@ def _term(nodes: Sequence[Nodes], variables: Sequence[int], value: float, powers
     """θ Π_v x_v^{l_v}, or θ Π_v φ_{l_v}(x_v), on all nodes of its variables."""
     out = np.asarray(value)
     for v, l in zip(variables, powers, strict=True):
-        own = nodes[v]
-        if isinstance(own, Weighted):
-            out = np.multiply.outer(out, own.phi[l - 1])
-            continue
-        power = own
-        for _ in range(l - 1):
-            power = power * own
-        out = np.multiply.outer(out, power)
+        out = np.multiply.outer(out, _power(nodes[v], l))
     return out
+
+
+def _power(nodes: Nodes, l: int) -> np.ndarray:
+    """x^l, or φ_l(x), on all nodes of a variable."""
+    if isinstance(nodes, Weighted):
+        return nodes.phi[l - 1]
+    return reduce(np.multiply, [nodes] * l)
 
 
 def _given_parents(table: np.ndarray) -> np.ndarray:
@@ -230,23 +230,67 @@ def draw(
     """n independent samples, exact on the grid: which node, (p, n)."""
     at = np.empty((len(nodes), n), np.min_scalar_type(max(map(size, nodes))))
     for step in reversed(steps):
-        table = _given_parents(_table(step, nodes, messages))
-        m = table.shape[-1]
-        edges = np.minimum(np.cumsum(table.reshape(-1, m), axis=1), 1.0)
-        edges[:, -1] = 1.0
-        edges = (edges + np.arange(len(edges))[:, None]).ravel()  # sorted: in row r the distribution function, plus r
-        start = np.searchsorted(edges, np.arange(len(edges)) / m, side="right")
-        for first in range(0, n, _AT_ONCE):
-            columns = slice(first, min(first + _AT_ONCE, n))
-            row = np.zeros(columns.stop - first, np.intp)
-            for v, many in zip(step.parents, table.shape[:-1], strict=True):
-                row = row * many + at[v, columns]
-            # with so few digits the sum never rounds up to row + 1; at 0 it would find a node of no probability
-            goal = row + np.maximum(rng.random(len(row), np.float32), 2.0**-25)
-            found = start[(goal * m).astype(np.intp)]
-            later = np.flatnonzero(edges[found] <= goal)
-            while later.size:
-                found[later] += 1
-                later = later[edges[found[later]] <= goal[later]]
-            at[step.variable, columns] = found - row * m
+        if n < prod(size(nodes[v]) for v in step.parents):
+            _draw_few(step, steps, nodes, messages, at, rng)
+        else:
+            _draw_many(step, nodes, messages, at, rng)
     return at
+
+
+def _chunks(n: int) -> Iterator[slice]:
+    return (slice(first, min(first + _AT_ONCE, n)) for first in range(0, n, _AT_ONCE))
+
+
+def _uniform(n: int, rng: np.random.Generator) -> np.ndarray:
+    """With so few digits a sum with an integer never rounds up; at 0 a node of no probability would be found."""
+    return np.maximum(rng.random(n, np.float32), 2.0**-25)
+
+
+def _draw_many(
+    step: Step, nodes: Sequence[Nodes], messages: Sequence[np.ndarray], at: np.ndarray, rng: np.random.Generator
+) -> None:
+    """A step's variable given its parents, into its row of `at`, (p, n): from the table of all that these can be."""
+    table = _given_parents(_table(step, nodes, messages))
+    m = table.shape[-1]
+    edges = np.minimum(np.cumsum(table.reshape(-1, m), axis=1), 1.0)
+    edges[:, -1] = 1.0
+    edges = (edges + np.arange(len(edges))[:, None]).ravel()  # sorted: in row r the distribution function, plus r
+    start = np.searchsorted(edges, np.arange(len(edges)) / m, side="right")
+    for columns in _chunks(at.shape[1]):
+        row = np.zeros(columns.stop - columns.start, np.intp)
+        for v, many in zip(step.parents, table.shape[:-1], strict=True):
+            row = row * many + at[v, columns]
+        goal = row + _uniform(len(row), rng)
+        found = start[(goal * m).astype(np.intp)]
+        later = np.flatnonzero(edges[found] <= goal)
+        while later.size:
+            found[later] += 1
+            later = later[edges[found[later]] <= goal[later]]
+        at[step.variable, columns] = found - row * m
+
+
+def _draw_few(
+    step: Step,
+    steps: Sequence[Step],
+    nodes: Sequence[Nodes],
+    messages: Sequence[np.ndarray],
+    at: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
+    """The same from the rows of the table that are asked for, where these are fewer."""
+    m = size(nodes[step.variable])
+    for columns in _chunks(at.shape[1]):
+        place = {v: at[v, columns, None] for v in step.parents} | {step.variable: np.arange(m)}
+        rows = np.zeros((columns.stop - columns.start, m))
+        own = nodes[step.variable]
+        if isinstance(own, Weighted):
+            rows += own.log_weight
+        for part in step.parts:
+            for value, powers in part.terms:
+                factors = (_power(nodes[v], l)[place[v]] for v, l in zip(part.variables, powers, strict=True))
+                rows -= reduce(np.multiply, factors, value)
+        for child, _ in step.children:
+            rows += messages[child][tuple(place[v] for v in steps[child].parents)]
+        edges = np.cumsum(_given_parents(rows), axis=1)
+        edges[:, -1] = 1.0
+        at[step.variable, columns] = np.argmax(edges > _uniform(len(rows), rng)[:, None], axis=1)
