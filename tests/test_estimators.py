@@ -246,10 +246,11 @@ def test_devices_of_torch(pair):
 
 def test_arrays_of_jax(pair):
     jax = pytest.importorskip("jax")
+    here = jax.devices("cpu")[0]  # on another device sums are rounded otherwise
     with pytest.warns(UserWarning, match="JAX rounds all numbers"):
-        single = ISODUS().fit(jax.numpy.asarray(pair[:1000]))
+        single = ISODUS().fit(jax.device_put(pair[:1000], here))
     with jax.enable_x64(True):
-        X = jax.numpy.asarray(pair[:1000])
+        X = jax.device_put(pair[:1000], here)
         double = ISODUS().fit(X)
     expected = ISODUS().fit(pair[:1000])
     assert np.array_equal(theta(double), theta(expected))
