@@ -35,11 +35,12 @@ test-wheel:
 	@.venv-wheel/bin/python -m pip --disable-pip-version-check -q install .venv-wheel/dist/isodus-*.whl
 	cd .venv-wheel && bin/isodus demo && bin/isodus --version
 
-# everything that this machine can measure, against peers in an environment of their own; the last one writes tables
+# everything that this machine can measure, against peers in an environment of their own; the first one writes tables
 bench:
 	$(MAKE) VENV=.venv-bench bench-here
 
 bench-here: $(VENV)/.installed-bench
+	$(bin)/python benchmarks/peers.py --write docs/benchmarks.md
 	$(bin)/python benchmarks/paper_2d.py
 	$(bin)/python benchmarks/scaling.py
 	$(bin)/python benchmarks/basis.py
@@ -53,7 +54,6 @@ bench-here: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/real_data.py
 	$(bin)/python benchmarks/accuracy.py --quick
 	$(bin)/python benchmarks/stress.py --count 1000000
-	$(bin)/python benchmarks/peers.py --write docs/benchmarks.md
 
 clean:
 	rm -rf .venv .venv-lowest .venv-wheel .venv-bench .hypothesis .pytest_cache .mypy_cache .ruff_cache docs/_build docs/auto_gallery docs/reference

@@ -5,7 +5,7 @@ from the samples), the graph of a lattice of double wells, interactions of up to
 paper's models, and the fit to held-out halves of real data. Everything runs on one core, ours and theirs, and seconds
 are those of the processor. Every method
 gets the raw samples of the same sets; set k has the model of seed k and the samples of seed 1000 + k. A fit that takes
-longer than 60 s is stopped, and larger sizes are not tried; a method that took 10 s at a size gets no more sets there.
+longer than 60 s is stopped, and larger sizes are not tried; a method that took 30 s at a size gets no more sets there.
 What is not installed is said to be so. A peer is better or worse if it is so by two standard errors of the paired
 differences (by any, where there is one set) and by 0.1 %.
 

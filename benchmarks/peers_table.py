@@ -16,7 +16,7 @@ import numpy as np
 
 # seconds of processor time
 LIMIT = 60  # of one fit, beyond which it is stopped, and larger sizes are not tried
-ENOUGH = 10  # of a method at a size, after which it gets no more sets
+ENOUGH = 30  # of a method at a size, after which it gets no more sets
 ALIKE = 1e-3  # of a figure: a smaller difference is none
 BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
 WORSE, BETTER = "more accurate", "as accurate, quicker"
