@@ -11,8 +11,9 @@ peers := 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["pro
 demo: $(VENV)/.installed
 	$(bin)/isodus demo
 
+# a process a core, each with one thread of BLAS: more get in the way of one another
 test: $(VENV)/.installed-test
-	$(bin)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(bin)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.installed-test
 	$(bin)/ruff check .
@@ -49,11 +50,16 @@ bench-here: $(VENV)/.installed-bench
 	$(bin)/python benchmarks/mcmc.py
 	$(bin)/python benchmarks/generative.py
 	$(bin)/python benchmarks/structure_gaussian.py
+	$(bin)/python benchmarks/structure_samples.py --quick
 	$(bin)/python benchmarks/structure_fourbody.py
 	$(bin)/python benchmarks/selection.py --quick
 	$(bin)/python benchmarks/real_data.py
 	$(bin)/python benchmarks/accuracy.py --quick
+	$(bin)/python benchmarks/intervals.py --quick
+	$(bin)/python benchmarks/phi4.py --sizes 4 8
+	$(bin)/python benchmarks/streams.py
 	$(bin)/python benchmarks/stress.py --count 1000000
+	$(bin)/python benchmarks/soak.py --fits 1000
 
 clean:
 	rm -rf .venv .venv-lowest .venv-wheel .venv-bench .hypothesis .pytest_cache .mypy_cache .ruff_cache docs/_build docs/auto_gallery docs/reference
@@ -75,7 +81,7 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 # a peer that cannot be had here is left out, and the tables say so
 $(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
 	@echo 'installing isodus and its peers into $(VENV); this takes some minutes'
-	@$(pip) install -e '.[bench]' || { $(pip) install -e . && $(bin)/python -c $(peers) | while read peer; do \
+	@$(pip) install -e '.[bench,dask]' || { $(pip) install -e '.[dask]' && $(bin)/python -c $(peers) | while read peer; do \
 	  $(pip) install "$$peer" || echo "left out: $$peer"; done; }
 	@touch $@ $(VENV)/.installed
 
