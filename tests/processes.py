@@ -3,6 +3,7 @@
 import io
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,27 @@ def isodus(*arguments, stdin=None, cwd=None):
         process.join(300)
         assert process.exitcode is not None, f"isodus {' '.join(arguments)} has not ended"
         return subprocess.CompletedProcess(arguments, process.exitcode, *(file.read_bytes() for file in streams[1:]))
+
+
+def start(*arguments, **options):
+    """A process that Ctrl-C ends, also where the tests run in the background of a shell, in which it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen([sys.executable, *map(str, arguments)], **options)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupt(run):
+    """Ctrl-C until the process ends: Python drops one that comes while it collects garbage. What it printed."""
+    for _ in range(60):
+        run.send_signal(signal.SIGINT)
+        try:
+            return run.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            continue
+    run.kill()
+    raise AssertionError("Ctrl-C does not end it")
 
 
 def _run(arguments, streams, cwd):

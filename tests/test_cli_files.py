@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from processes import isodus
+from processes import interrupt, isodus, start
 from sklearn.datasets import load_breast_cancer
 
 from isodus import ISODUS, PolynomialModel
@@ -156,7 +155,7 @@ def test_a_run_that_is_killed_leaves_the_old_file(tmp_path):
     model = tmp_path / "m.json"
     model.write_text("the old model")
     arguments = ["fit", tmp_path / "data.npy", "--l1", "cv", "-o", model]
-    run = subprocess.Popen([sys.executable, "-m", "isodus", *map(str, arguments)], stdout=subprocess.PIPE)
+    run = start("-m", "isodus", *arguments, stdout=subprocess.PIPE)
     assert run.stdout.readline().startswith(b"read 60,000 rows")
     time.sleep(1.0)
     run.kill()
@@ -168,18 +167,10 @@ def test_a_run_that_is_killed_leaves_the_old_file(tmp_path):
 def test_an_interrupt_says_where_it_was(tmp_path):
     np.save(tmp_path / "data.npy", np.asarray(double_wells(8).sample(30_000, rng=0)))
     arguments = ["fit", tmp_path / "data.npy", "--l1", "cv"]
-    run = subprocess.Popen(
-        [sys.executable, "-m", "isodus", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    run = start("-m", "isodus", *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     run.stdout.readline()
     time.sleep(2.0)
-    for _ in range(60):  # again, since Python drops an interrupt that comes while it collects garbage
-        run.send_signal(signal.SIGINT)
-        try:
-            _, errors = run.communicate(timeout=5)
-            break
-        except subprocess.TimeoutExpired:
-            continue
+    _, errors = interrupt(run)
     assert run.returncode == 130
     assert b"interrupted" in errors
     assert b"Traceback" not in errors

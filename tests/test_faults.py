@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 import pandas as pd
 import pytest
+from processes import interrupt, start
 from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
@@ -122,8 +123,9 @@ def test_processes_and_their_files_end_with_the_run(tmp_path):
         est = PseudoLikelihood(4).fit(X)
         bootstrap(est, X, n_draws=10**6, n_jobs=2, rng=0, progress=lambda *what: print(flush=True))
     """
-    run = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
+    run = start(
+        "-c",
+        textwrap.dedent(code),
         env={**os.environ, "JOBLIB_TEMP_FOLDER": str(tmp_path), "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -131,13 +133,7 @@ def test_processes_and_their_files_end_with_the_run(tmp_path):
     )
     for _ in range(3):
         run.stdout.readline()
-    for _ in range(60):  # again, since Python drops an interrupt that comes while it collects garbage
-        run.send_signal(signal.SIGINT)
-        try:
-            run.communicate(timeout=5)
-            break
-        except subprocess.TimeoutExpired:
-            continue
+    interrupt(run)
     for _ in range(100):
         try:
             os.killpg(run.pid, 0)
