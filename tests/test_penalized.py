@@ -487,3 +487,38 @@ def test_variables_that_cannot_be_fitted_alone_are_named_and_do_not_hide_others(
     assert not any(3 in term for term in inside)
     assert fit.kkt_[3] > 0.01
     assert fit.l1_max_ < 1.01
+
+
+def nearly_a_sum(n, rng):
+    """Five independent variables, one of them uniform, and nearly their sum: all pairs depend on one another."""
+    X = rng.standard_normal((n, 5))
+    X[:, 0] = rng.uniform(-2, 2, n)
+    return np.column_stack([X, X.sum(axis=1) + 0.1 * rng.standard_normal(n)])
+
+
+@pytest.mark.parametrize(("kind", "degree"), [(ISODUS, 2), (PseudoLikelihood, 2), (ISODUS, 4)])
+def test_a_path_goes_on_where_all_pairs_are_worth_more(kind, degree):
+    rng = np.random.default_rng(0)
+    X, new = nearly_a_sum(100, rng), nearly_a_sum(2000, rng)
+    fit = kind(degree, l1="auto").fit(X)
+    pairs = {term for term in fit.model_.basis.terms if len(term) == 2 and len(set(term)) == 2}
+    assert len(pairs) == 15
+    assert fit.score(new) > PseudoLikelihood(2).fit(X).score(new) - 0.02
+    assert fit.path_.values[:30].min() > fit.path_.values.min() + 1000
+    given = kind(degree, l1="auto", l1_path=fit.path_.l1[:30]).fit(X)  # a path that is given is not gone beyond
+    assert len(given.path_.l1) == 30
+    assert given.score(new) < fit.score(new) - 0.5
+    assert np.all(np.diff(fit.path_.l1) < 0)
+
+
+def test_a_path_ends_where_it_did_if_little_depends_on_anything():
+    X = np.array(regular_gaussian(20, 3, 0.25, rng=0).sample(1000, rng=1))
+    fit = ISODUS(2, l1="auto").fit(X)
+    assert len(fit.path_.l1) <= 30
+
+
+def test_an_interruption_beyond_the_usual_path_counts_what_was_finished(monkeypatch):
+    interrupting(monkeypatch, "agreed", 33)
+    with pytest.warns(UserWarning, match="interrupted after 33 penalties: the choice is among those"):
+        fit = PseudoLikelihood(2, l1="auto").fit(nearly_a_sum(100, np.random.default_rng(0)))
+    assert len(fit.path_.l1) == 33

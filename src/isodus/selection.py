@@ -7,7 +7,9 @@ than there are. Three ways to ask:
 "ebic"   extended Bayes information criterion (Chen and Chen, 2008; Foygel and Drton, 2010), of all nodes,
          Σ_i 2n F_i + k_i log n + 2γ log C(K_i, k_i), with k_i of K_i penalised terms in node i, γ = 1: the least. Terms
          of a structure that cost more than they gain are taken out of it first: a penalty lets some in for the sake of
-         others that it shrinks, and where variables are correlated there may be no λ at which it does not.
+         others that it shrinks, and where variables are correlated there may be no λ at which it does not. Then slopes
+         are small, too, and what pays enters late: a path goes on as long as all pairs at once are worth more than any
+         of its points.
 "cv"     F on samples that were left out, in turn: the fewest terms within a standard error of the least.
 "stars"  stability (Liu, Roeder and Wasserman, 2010): the weakest penalty at which structures of subsamples hardly
          differ: 2ξ(1 − ξ), averaged over all penalised terms, ξ the share of subsamples that choose one.
@@ -45,6 +47,7 @@ _EXACT = 1e-4  # of the slopes of estimates without a penalty, n times whose squ
 _FEW_STEPS = 12  # where samples are too few for so many terms there may be no minimum: what it is like is clear by then
 _SUBSAMPLES, _FEWEST, _UNSTABLE = 20, 5, 0.05
 _LATER, _WORSE = 6, 10.0  # so many points in a row that are so much worse end a path by "ebic"
+_FARTHEST, _MANY = 1e-3, 5  # of the first λ, where the last way ends; samples a variable for which there is one
 
 
 class Task(NamedTuple):
@@ -117,9 +120,11 @@ def weakest(top: float, many: int, n: float, unit: float = 1.0) -> float:
     return float(min(max(end, 1e-3 * top), 0.5 * top))
 
 
-def trace(task: Task, start: Start, l1: np.ndarray, what: str = "penalties") -> Iterator[tuple[Penalized, np.ndarray]]:
-    """The solution of all nodes and the structure at each λ, one after the other."""
-    for k, found in enumerate(follow(start, l1.tolist(), tol=max(start.tol, LOOSE * l1.min()))):
+def trace(
+    task: Task, start: Start, l1: np.ndarray, what: str = "penalties", here: Penalized | None = None
+) -> Iterator[tuple[Penalized, np.ndarray]]:
+    """The solution of all nodes and the structure at each λ, one after the other; here: at a larger one."""
+    for k, found in enumerate(follow(start, l1.tolist(), here, tol=max(start.tol, LOOSE * l1.min()))):
         report(what, k + 1, len(l1))
         yield found, task.structure(start, found)
 
@@ -162,12 +167,9 @@ def choose(
         }[how]()
     solutions, found, interrupted = [], [], False
     try:
-        for point, theta in trace(task, start, values):
-            enough = judge.enough(theta)
+        for point, theta in _walk(task, start, values, judge, l1 is None):
             solutions.append(point)
             found.append(theta)
-            if enough:
-                break
     except KeyboardInterrupt:
         if not found:
             raise KeyboardInterrupt(f"interrupted at penalty 1 of {len(values)}: nothing is kept") from None
@@ -177,7 +179,7 @@ def choose(
     terms = [np.flatnonzero((theta != 0) & task.penalised) for theta in found]
     count = len(found)
     path = PenaltyPath(
-        values[:count],
+        np.array([point.l1 for point in solutions]),
         np.array([len(at) for at in terms]),
         path_values[:count],
         errors[:count],
@@ -189,6 +191,24 @@ def choose(
         np.array([point.residual.max() for point in solutions]),
     )
     return Choice(path, start, solutions[chosen], judge, solutions, interrupted)
+
+
+def _walk(task: Task, start: Start, l1: np.ndarray, judge: Any, open_ended: bool) -> Iterator[tuple[Penalized, Any]]:
+    """The points of a path, until there are enough; if it may, beyond its end, in larger steps."""
+    for point, theta in trace(task, start, l1):
+        enough = judge.enough(theta)
+        yield point, theta
+        if enough:
+            return
+    if not open_ended or len(l1) < 2 or not judge.falls_short():
+        return
+    ratio = (l1[-1] / l1[-2]) ** 2
+    more = l1[-1] * ratio ** np.arange(1, 1 + int(np.log(_FARTHEST * l1[0] / l1[-1]) / np.log(ratio)))
+    for weaker, theta in trace(task, start, more, "weaker penalties", point) if len(more) else ():
+        enough = judge.enough(theta)
+        yield weaker, theta
+        if enough or judge.settled():
+            return
 
 
 def settle(task: Task, choice: Choice) -> Choice:
@@ -226,7 +246,8 @@ def _put(values: Any, at: int, value: Any) -> Any:
 
 
 def _say_interrupted(done: int, of: int, what: str) -> None:
-    warn(f"interrupted after {done} of {of} {what}: the choice is among those", Interrupted)
+    count = f"{done} of {of}" if done < of else f"{done}"  # a path may go on beyond its end
+    warn(f"interrupted after {count} {what}: the choice is among those", Interrupted)
 
 
 def _too_early(done: int, l1: np.ndarray, where: str, needed: str) -> KeyboardInterrupt:
@@ -257,6 +278,8 @@ class _Ebic:
     def __init__(self, task: Task, samples: ArraySamples, n: float, asked: np.ndarray) -> None:
         """asked: the nodes that count, (p,) of bool."""
         self.n, self.refits, self.paying, self.asked = n, _Refits(task, samples), _Refits(task, samples), asked
+        self.samples = samples
+        self._pairs: float | None = None
         self.values: list[float] = []
         self.terms = self.refits.nodes.terms
         priced = task.penalised & (task.likelihood_low == -np.inf)
@@ -294,13 +317,29 @@ class _Ebic:
             found = self.paying(theta)
         return theta
 
-    def enough(self, theta: np.ndarray) -> bool:
-        kept = self.paying(self.pruned(theta))
+    def _value(self, kept: Penalized) -> float:
         k = np.count_nonzero((kept.theta != 0) & self.penalised, axis=1)
         ways = gammaln(self.many + 1) - gammaln(k + 1) - gammaln(self.many - k + 1)
         value = 2 * self.n * kept.value + k * np.log(self.n) + 2 * _GAMMA * ways
-        self.values.append(float(value[self.asked].sum()))
+        return float(value[self.asked].sum())
+
+    def enough(self, theta: np.ndarray) -> bool:
+        self.values.append(self._value(self.paying(self.pruned(theta))))
         return len(self.values) > _LATER and min(self.values[-_LATER:]) > min(self.values) + _WORSE
+
+    def falls_short(self) -> bool:
+        """Whether all pairs, as a Gaussian has them, are worth more than any point of the path."""
+        task = self.refits.task
+        if self.n < _MANY * task.basis.n_variables:
+            return False
+        if self._pairs is None:
+            inside = (task.basis.degrees <= 2) & np.isfinite(task.weight)
+            self._pairs = self._value(_Refits(task, self.samples)(inside.astype(float)))
+        return self._pairs < min(self.values) - _ALIKE
+
+    def settled(self) -> bool:
+        """Whether the last points are no better than those before, and these no worse than all pairs."""
+        return min(self.values[-_LATER:]) > min(self.values[:-_LATER]) - _ALIKE and not self.falls_short()
 
     def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
         values = np.array(self.values[: len(found)])
@@ -332,6 +371,9 @@ class _HeldOut:
         return theta
 
     def enough(self, theta: np.ndarray) -> bool:
+        return False
+
+    def falls_short(self) -> bool:
         return False
 
     def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
@@ -370,6 +412,9 @@ class _Stable:
         return theta
 
     def enough(self, theta: np.ndarray) -> bool:
+        return False
+
+    def falls_short(self) -> bool:
         return False
 
     def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
