@@ -83,6 +83,8 @@ $(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
 	@echo 'installing isodus and its peers into $(VENV); this takes some minutes'
 	@$(pip) install -e '.[bench,dask]' || { $(pip) install -e '.[dask]' && $(bin)/python -c $(peers) | while read peer; do \
 	  $(pip) install "$$peer" || echo "left out: $$peer"; done; }
+	@if command -v Rscript > /dev/null && ! Rscript -e 'library(huge)' > /dev/null 2>&1; then \
+	  apt-get install -y --no-install-recommends r-cran-huge || echo "left out: R's huge (on Debian: r-cran-huge)"; fi
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-%: pyproject.toml | $(VENV)/bin/python

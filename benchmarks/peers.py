@@ -22,7 +22,7 @@ import platform
 import time
 from pathlib import Path
 
-import structure_gaussian
+import r_huge
 from peers_fit import HELD_OUT, PARAMETERS, held_out, parameters
 from peers_structure import CHOSEN, FOURBODY, TOLD, WELLS, fourbody, gaussian, gaussian_chosen, wells
 from peers_table import ABSENT, block, installed, keep, replace, say
@@ -50,7 +50,7 @@ def header(quick):
         processor = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         processor = platform.processor() or platform.machine()
-    r = "R's huge" if structure_gaussian.has_huge() else f"R's huge {ABSENT}"
+    r = f"R's huge {r_huge.version() or ABSENT}"
     return (
         f"`python benchmarks/peers.py{' --quick' if quick else ''} --write docs/benchmarks.md` on "
         f"{datetime.date.today()}: isodus {isodus.__version__}, Python {platform.python_version()}, {versions}, {r}; "

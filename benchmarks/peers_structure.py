@@ -2,13 +2,15 @@
 
 import contextlib
 import io
+import subprocess
 from functools import partial
 
 import networkx
 import numpy as np
+import r_huge
 import structure_fourbody
 import structure_gaussian
-from peers_table import ABSENT, Data, Task, measure, say
+from peers_table import ABSENT, LIMIT, Data, Task, TooSlow, measure, say
 from scipy.stats import norm, rankdata
 from sklearn.covariance import GraphicalLassoCV
 
@@ -34,7 +36,7 @@ CHOSEN = Task(
     True,
     'isodus, l1="auto"',
     "The same samples; every method chooses its penalty itself, and seconds are those of that, too. Extended BIC has "
-    "γ = 0.5 in GGLasso.",
+    "γ = 0.5 in GGLasso and in R's huge.",
 )
 WELLS = Task(
     "Double wells on a lattice",
@@ -148,6 +150,14 @@ def by_ebic(gamma, Z):
     return problem.solution.precision_
 
 
+def by_huge(way, data):
+    """R's huge by one of its own ways to choose."""
+    try:
+        return r_huge.run(way, data.X, LIMIT)
+    except subprocess.TimeoutExpired:
+        raise TooSlow from None
+
+
 def ready_for_ebic():
     """Whether GGLasso is there; it is compiled, too."""
     if structure_gaussian.ADMM_SGL is None:
@@ -172,6 +182,8 @@ def gaussian_chosen(quick):
         CHOSEN.ours: chosen_by_isodus,
         "graphical lasso, scikit-learn, cross-validation": lambda d: off_diagonal(cross_validated(standardized(d.X))),
         "graphical lasso, GGLasso, extended BIC": ABSENT,
+        "lasso, R's huge, rotations": partial(by_huge, r_huge.ROTATED) if r_huge.there() else ABSENT,
+        "graphical lasso, R's huge, extended BIC": partial(by_huge, r_huge.EBIC) if r_huge.there() else ABSENT,
     }
     if ready_for_ebic():
         todo["graphical lasso, GGLasso, extended BIC"] = lambda d: off_diagonal(by_ebic(0.5, standardized(d.X)))

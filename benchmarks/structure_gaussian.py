@@ -21,15 +21,12 @@ import argparse
 import contextlib
 import io
 import os
-import shutil
-import subprocess
-import tempfile
 import time
 import warnings
 from functools import partial
-from pathlib import Path
 
 import numpy as np
+import r_huge
 from sklearn.covariance import graphical_lasso
 from sklearn.linear_model import Lasso
 
@@ -176,34 +173,6 @@ def compiled(solve, X, l1):
     return both(solve(gram(X), l1, 1e-7))
 
 
-HUGE = """
-a <- commandArgs(TRUE)
-suppressMessages(library(huge))
-X <- matrix(readBin(a[1], "double", as.integer(a[2]) * as.integer(a[3])), as.integer(a[2]), as.integer(a[3]))
-t <- proc.time()[["elapsed"]]
-f <- huge(X, lambda = as.numeric(a[4]), method = "mb", sym = "and", verbose = FALSE)
-cat(proc.time()[["elapsed"]] - t)
-writeBin(as.integer(as.matrix(f$path[[1]]) != 0), a[5], size = 1L)
-"""
-
-
-def has_huge():
-    if shutil.which("Rscript") is None:
-        return False
-    return subprocess.run(["Rscript", "-e", "library(huge)"], capture_output=True).returncode == 0
-
-
-def huge(X, l1):
-    """The graph and R's own seconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        script, data, out = (Path(folder, name) for name in ("huge.R", "X", "graph"))
-        script.write_text(HUGE)
-        data.write_bytes(X.T.astype("<f8").tobytes())
-        command = ["Rscript", str(script), str(data), *map(str, X.shape), repr(float(l1)), str(out)]
-        taken = float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-        return np.frombuffer(out.read_bytes(), np.int8).reshape((X.shape[1],) * 2) != 0, taken
-
-
 def methods():
     """Functions (X, λ) → graph, and what is missing."""
     out = {LIKELIHOOD: partial(ours, PseudoLikelihood), TILTED: partial(ours, ISODUS)}
@@ -224,10 +193,10 @@ def methods():
         missing.append("GGLasso (gglasso)")
     else:
         out["graphical lasso, GGLasso"] = admm
-    if has_huge():
-        out["lasso, R's huge"] = huge
+    if r_huge.there():
+        out["lasso, R's huge"] = r_huge.told
     else:
-        missing.append("R with huge")
+        missing.append("lasso, R's huge")
     return out, missing
 
 
