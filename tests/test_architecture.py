@@ -22,6 +22,7 @@ LAYERS = [
     {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "penalty_path", "streams"},
     {"cluster", "density", "elsewhere", "inference", "refinement", "enforcement", "nodewise"},
     {"debiasing", "pilots", "strength", "path", "validation"},
+    {"criteria"},
     {"optimum", "model", "selection", "shortlist"},
     {
         "datasets",

@@ -266,10 +266,10 @@ def test_settings_tell_of_a_penalty_only_where_there_is_one(tmp_path, graph):
 
 
 def test_an_interruption_keeps_what_was_found(monkeypatch, graph):
-    import isodus.selection as selection
+    import isodus.criteria as criteria
 
     _, X = graph
-    original, seen = selection.follow, []
+    original, seen = criteria.follow, []
 
     def follow(start, l1, *rest, **options):
         for k, point in enumerate(original(start, l1, *rest, **options)):
@@ -278,17 +278,17 @@ def test_an_interruption_keeps_what_was_found(monkeypatch, graph):
             seen.append(k)
             yield point
 
-    monkeypatch.setattr(selection, "follow", follow)
+    monkeypatch.setattr(criteria, "follow", follow)
     with pytest.warns(UserWarning, match="interrupted after 8 of 30"):
         est = PseudoLikelihood(2, l1="ebic").fit(X)
     assert len(est.path_.l1) == 8
 
 
 def interrupting(monkeypatch, name, at):
-    """Ctrl-C when a function of selection.py is called for the so-manieth time, from 0 on."""
-    import isodus.selection as selection
+    """Ctrl-C when a function of criteria.py is called for the so-manieth time, from 0 on."""
+    import isodus.criteria as criteria
 
-    original, calls = getattr(selection, name), []
+    original, calls = getattr(criteria, name), []
 
     def stop(*args, **options):
         calls.append(name)
@@ -296,7 +296,7 @@ def interrupting(monkeypatch, name, at):
             raise KeyboardInterrupt
         return original(*args, **options)
 
-    monkeypatch.setattr(selection, name, stop)
+    monkeypatch.setattr(criteria, name, stop)
 
 
 @pytest.mark.parametrize(
@@ -452,16 +452,16 @@ def test_columns_that_repeat_others():
 
 
 def test_an_interruption_while_a_point_is_judged(monkeypatch, graph):
-    import isodus.selection as selection
+    from isodus.criteria import Ebic
 
-    original = selection._Ebic.enough
+    original = Ebic.enough
 
     def enough(self, theta):
         if len(self.values) == 5:
             raise KeyboardInterrupt
         return original(self, theta)
 
-    monkeypatch.setattr(selection._Ebic, "enough", enough)
+    monkeypatch.setattr(Ebic, "enough", enough)
     with pytest.warns(UserWarning, match="interrupted after 5 of 30"):
         est = PseudoLikelihood(2, l1="ebic").fit(graph[1])
     assert len(est.path_.to_frame()) == 5

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..basis import MonomialBasis
+from ..criteria import Task
 from ..nodewise import Nodes
 from ..penalties import multiplier, weights
 from ..pilots import confined, floors, in_spaces
 from ..preparation import Setting
 from ..regression import independent
 from ..samples import ArraySamples
-from ..selection import Task, weakest
+from ..selection import weakest
 from ..shortlist import PairSlopes, Shortlist, TermSlopes
 
 __all__ = ["Form", "candidates", "listed", "over", "within"]

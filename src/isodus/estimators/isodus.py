@@ -13,6 +13,7 @@ from .. import consensus as _consensus
 from ..arrays import Array
 from ..basis import MonomialBasis
 from ..checks import warn
+from ..criteria import likelihood_nodes
 from ..energy import local_parameters
 from ..fitting import minimize, pilot_parameters, sources
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
@@ -26,7 +27,6 @@ from ..preparation import Setting, prepare
 from ..progress import Show, shown
 from ..references import bounded
 from ..samples import ArraySamples, part_of
-from ..selection import likelihood_nodes
 from ..solvers.newton import Problem
 from ..strength import by_reach, choose_nu
 from ..validation import one_of, per_variable, positive_integer, positive_number

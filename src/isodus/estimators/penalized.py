@@ -18,6 +18,7 @@ from .. import wording
 from ..arrays import Array, available_memory, to_host
 from ..checks import telling_where, warn
 from ..consensus import RULES, agreed
+from ..criteria import Task
 from ..debiasing import one_step
 from ..description import term_name
 from ..enforcement import enforce
@@ -35,7 +36,7 @@ from ..preparation import Setting, prepare
 from ..progress import Progress, Show, report
 from ..refinement import Joint
 from ..samples import ArraySamples, generator, part_of
-from ..selection import METHODS, Task, choose, settle
+from ..selection import METHODS, choose, settle
 from ..solvers.newton import Problem
 from ..validation import one_of, positive_integer, true_or_false
 from .candidates import Form, candidates, listed, over, within

@@ -10,6 +10,7 @@ import numpy as np
 from .. import consensus as _consensus
 from ..arrays import Array
 from ..basis import MonomialBasis
+from ..criteria import likelihood_nodes
 from ..energy import local_parameters
 from ..fitting import minimize, sources
 from ..losses.pseudo_likelihood import PseudoLikelihoodLoss
@@ -19,7 +20,6 @@ from ..pilots import confined, floors, gaussian, in_spaces
 from ..preparation import Setting, prepare
 from ..progress import Show, shown
 from ..samples import ArraySamples
-from ..selection import likelihood_nodes
 from ..validation import one_of, positive_integer, positive_number
 from .candidates import Form
 from .penalized import PenalizedEstimator
