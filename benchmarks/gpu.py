@@ -32,12 +32,12 @@ import torch
 from isodus import ISODUS, PolynomialModel
 from isodus.arrays import one_blas_thread
 from isodus.basis import MonomialBasis
+from isodus.criteria import likelihood_nodes
 from isodus.datasets import paper_pair, regular_gaussian
 from isodus.estimators.candidates import Form, over, within
 from isodus.fitting import sources
 from isodus.path import at
 from isodus.preparation import prepare
-from isodus.selection import likelihood_nodes
 from isodus.shortlist import PairSlopes, Shortlist, TermSlopes
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

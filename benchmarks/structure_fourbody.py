@@ -29,12 +29,12 @@ from sklearn.linear_model import lasso_path
 
 from isodus import ISODUS, MonomialBasis, ScoreMatching
 from isodus.arrays import one_blas_thread
+from isodus.criteria import likelihood_nodes
 from isodus.datasets import hypertree_polynomial, regular_gaussian
 from isodus.path import LOOSE, at, begin, follow, settled
 from isodus.pilots import confined, floors
 from isodus.regression import independent
 from isodus.samples import ArraySamples
-from isodus.selection import likelihood_nodes
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 LAMBDAS = np.geomspace(0.2, 0.01, 12)

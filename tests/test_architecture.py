@@ -97,6 +97,15 @@ def test_importing_isodus_pulls_in_nothing_heavy():
     assert out.stdout.strip() == "[]"
 
 
+def test_what_benchmarks_and_pages_import_is_there():
+    files = [file for folder in ("benchmarks", "docs") for file in (ROOT.parents[1] / folder).rglob("*.py")]
+    assert len(files) > 20
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "isodus":
+                exec(compile(ast.Module([node], []), str(path), "exec"), {})
+
+
 def test_files_are_one_job_each():
     for path in ROOT.rglob("*.py"):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 450, path

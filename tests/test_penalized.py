@@ -1,6 +1,7 @@
 """Estimators with a penalty: which terms survive, what is said about it, and what is refused."""
 
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -496,29 +497,58 @@ def nearly_a_sum(n, rng):
     return np.column_stack([X, X.sum(axis=1) + 0.1 * rng.standard_normal(n)])
 
 
-@pytest.mark.parametrize(("kind", "degree"), [(ISODUS, 2), (PseudoLikelihood, 2), (ISODUS, 4)])
-def test_a_path_goes_on_where_all_pairs_are_worth_more(kind, degree):
+@pytest.mark.parametrize(("kind", "degree"), [(ISODUS, 2), (PseudoLikelihood, 2), (ScoreMatching, 2), (ISODUS, 4)])
+def test_where_a_path_falls_short_all_terms_that_pay_are_taken(kind, degree):
     rng = np.random.default_rng(0)
-    X, new = nearly_a_sum(100, rng), nearly_a_sum(2000, rng)
+    X, new = nearly_a_sum(100 if degree == 2 else 300, rng), nearly_a_sum(2000, rng)
     fit = kind(degree, l1="auto").fit(X)
     pairs = {term for term in fit.model_.basis.terms if len(term) == 2 and len(set(term)) == 2}
     assert len(pairs) == 15
     assert fit.score(new) > PseudoLikelihood(2).fit(X).score(new) - 0.02
-    assert fit.path_.values[:30].min() > fit.path_.values.min() + 1000
-    given = kind(degree, l1="auto", l1_path=fit.path_.l1[:30]).fit(X)  # a path that is given is not gone beyond
-    assert len(given.path_.l1) == 30
-    assert given.score(new) < fit.score(new) - 0.5
+    assert fit.path_.l1[-1] == fit.l1_ == 0
     assert np.all(np.diff(fit.path_.l1) < 0)
+    assert fit.path_.values[:-1].min() > fit.path_.values[-1] + 500
+    assert fit.kkt_.max() < 1e-6
+    assert "(l1 = 0): the least extended BIC, without a penalty" in fit.notes_[0]
+    given = kind(degree, l1="auto", l1_path=fit.path_.l1[:-1]).fit(X)  # what is asked for is one of these
+    assert len(given.path_.l1) == len(fit.path_.l1) - 1
+    assert given.score(new) < fit.score(new) - 0.5
+    fit.path_.plot()
+
+
+def test_what_is_taken_without_a_penalty_is_what_pays():
+    """By the same criterion, from all structures of three variables, two of which depend on the third alone."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(300)
+    X = np.column_stack([x, x + 0.02 * rng.standard_normal(300), x + 0.02 * rng.standard_normal(300)])
+    fit = PseudoLikelihood(2, l1="auto").fit(X)
+    S, n = np.corrcoef(X.T), len(X)
+
+    def ebic(pairs):
+        total = 0.0
+        for i in range(3):
+            others = sorted({j for pair in pairs if i in pair for j in pair} - {i})
+            left = S[i, i] - S[i, others] @ np.linalg.solve(S[np.ix_(others, others)], S[others, i])
+            total += n * np.log(left) + len(others) * np.log(n) + 2 * np.log([1, 2, 1][len(others)])
+        return total
+
+    every = [(0, 1), (0, 2), (1, 2)]
+    best = min((subset for k in range(4) for subset in combinations(every, k)), key=ebic)
+    assert {term for term in fit.model_.basis.terms if len(set(term)) == 2} == set(best)
 
 
 def test_a_path_ends_where_it_did_if_little_depends_on_anything():
     X = np.array(regular_gaussian(20, 3, 0.25, rng=0).sample(1000, rng=1))
     fit = ISODUS(2, l1="auto").fit(X)
-    assert len(fit.path_.l1) <= 30
+    assert fit.l1_ > 0
+    assert fit.path_.l1[-1] > 0
 
 
-def test_an_interruption_beyond_the_usual_path_counts_what_was_finished(monkeypatch):
-    interrupting(monkeypatch, "agreed", 33)
-    with pytest.warns(UserWarning, match="interrupted after 33 penalties: the choice is among those"):
+def test_an_interruption_after_the_path_chooses_from_it(monkeypatch):
+    def stop(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("isodus.criteria.Ebic.without_penalty", stop)
+    with pytest.warns(UserWarning, match="interrupted after 30 penalties: the choice is among those"):
         fit = PseudoLikelihood(2, l1="auto").fit(nearly_a_sum(100, np.random.default_rng(0)))
-    assert len(fit.path_.l1) == 33
+    assert len(fit.path_.l1) == 30

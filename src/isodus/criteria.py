@@ -6,6 +6,9 @@ Each is asked for a verdict on all structures that were found; "ebic", point by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +31,11 @@ GAMMA = 1.0
 _ALIKE = 2.0  # differences of EBIC that say nothing
 _EXACT = 1e-4  # of the slopes of estimates without a penalty, n times whose squares are differences of EBIC
 _FEW_STEPS = 12  # where samples are too few for so many terms there may be no minimum: what it is like is clear by then
+_MANY_STEPS, _SOLVED = 100, 1e-2  # where the start is far; and the slopes beyond which it has not come to an end
 _SUBSAMPLES, _FEWEST, _UNSTABLE = 20, 5, 0.05
 _LATER, _WORSE = 6, 10.0  # so many points in a row that are so much worse end a path by "ebic"
-_MANY = 5  # samples a variable for which all pairs are worth asking for
+_MANY = 5  # samples a term of a variable from which on all terms at once are worth asking for
+_EFFORT = 1e8  # multiplications of a pass over all terms at once, beyond which it takes longer than a path
 
 
 class Task(NamedTuple):
@@ -87,11 +92,9 @@ def _exact(basis: MonomialBasis, samples: ArraySamples) -> Nodes:
     return SampledNodes(basis, PseudoLikelihoodLoss(tol=1e-8), samples)
 
 
-def trace(
-    task: Task, start: Start, l1: np.ndarray, what: str = "penalties", here: Penalized | None = None
-) -> Iterator[tuple[Penalized, np.ndarray]]:
-    """The solution of all nodes and the structure at each λ, one after the other; here: at a larger one."""
-    for k, found in enumerate(follow(start, l1.tolist(), here, tol=max(start.tol, LOOSE * l1.min()))):
+def trace(task: Task, start: Start, l1: np.ndarray, what: str = "penalties") -> Iterator[tuple[Penalized, np.ndarray]]:
+    """The solution of all nodes and the structure at each λ, one after the other."""
+    for k, found in enumerate(follow(start, l1.tolist(), tol=max(start.tol, LOOSE * l1.min()))):
         report(what, k + 1, len(l1))
         yield found, task.structure(start, found)
 
@@ -103,7 +106,7 @@ def in_places(nodes: Nodes, by_term: np.ndarray, otherwise: Any) -> np.ndarray:
 
 def say_interrupted(done: int, of: int, what: str) -> None:
     """A warning of how far it came."""
-    count = f"{done} of {of}" if done < of else f"{done}"  # a path may go on beyond its end
+    count = f"{done} of {of}" if done < of else f"{done}"
     warn(f"interrupted after {count} {what}: the choice is among those", Interrupted)
 
 
@@ -123,11 +126,13 @@ class _Refits:
         unknown = np.full(len(theta), np.inf)
         self._last = Penalized(0.0, theta, unknown, np.zeros_like(theta), unknown, 0, np.zeros_like(theta))
 
-    def __call__(self, theta: np.ndarray) -> Penalized:
-        """At the terms where θ, (M,), is not zero, and those without a penalty."""
+    def __call__(self, theta: np.ndarray, far: bool = False) -> Penalized:
+        """At the terms where θ, (M,), is not zero, and those without a penalty; far: from the one before."""
         inside = (theta != 0) | (self.task.weight == 0) | (self.task.likelihood_low > -np.inf)
         places = in_places(self.nodes, inside, False)
-        self._last = over(self.nodes, self._last, places, self.low, tol=_EXACT, max_iter=_FEW_STEPS)
+        nodes = self.nodes.exact if far and isinstance(self.nodes, TiltedNodes) else self.nodes
+        steps = _MANY_STEPS if far else _FEW_STEPS
+        self._last = over(nodes, self._last, places, self.low, tol=_EXACT, max_iter=steps)
         return self._last
 
 
@@ -137,9 +142,8 @@ class Ebic:
     def __init__(self, task: Task, samples: ArraySamples, n: float, asked: np.ndarray) -> None:
         """asked: the nodes that count, (p,) of bool."""
         self.n, self.refits, self.paying, self.asked = n, _Refits(task, samples), _Refits(task, samples), asked
-        self.samples = samples
-        self._pairs: float | None = None
         self.values: list[float] = []
+        self.points, self.best = 0, np.zeros(len(task.basis))  # how many had a penalty; the best of those
         self.terms = self.refits.nodes.terms
         priced = task.penalised & (task.likelihood_low == -np.inf)
         self.penalised = in_places(self.refits.nodes, priced, False)
@@ -170,11 +174,16 @@ class Ebic:
 
     def pruned(self, theta: np.ndarray) -> np.ndarray:
         """θ with zeros for terms that do not pay."""
-        theta, found = theta.copy(), self.refits(theta)
+        return self._shrunk(theta, self.refits(theta), self.paying)[0]
+
+    def _shrunk(
+        self, theta: np.ndarray, found: Penalized, refits: Callable[[np.ndarray], Penalized]
+    ) -> tuple[np.ndarray, Penalized]:
+        theta = theta.astype(float)
         while weak := self._weak(theta, found):
             theta[weak] = 0.0
-            found = self.paying(theta)
-        return theta
+            found = refits(theta)
+        return theta, found
 
     def _value(self, kept: Penalized) -> float:
         k = np.count_nonzero((kept.theta != 0) & self.penalised, axis=1)
@@ -184,28 +193,46 @@ class Ebic:
 
     def enough(self, theta: np.ndarray) -> bool:
         """Take in the next structure; whether more would be of no use."""
-        self.values.append(self._value(self.paying(self.pruned(theta))))
+        kept = self.pruned(theta)
+        self.values.append(self._value(self.paying(kept)))
+        self.points += 1
+        self.best = kept if self.values[-1] <= min(self.values) else self.best
         return len(self.values) > _LATER and min(self.values[-_LATER:]) > min(self.values) + _WORSE
 
-    def falls_short(self) -> bool:
-        """Whether all pairs, as a Gaussian has them, are worth more than any point of the path."""
-        task = self.refits.task
-        if self.n < _MANY * task.basis.n_variables:
-            return False
-        if self._pairs is None:
-            inside = (task.basis.degrees <= 2) & np.isfinite(task.weight)
-            self._pairs = self._value(_Refits(task, self.samples)(inside.astype(float)))
-        return self._pairs < min(self.values) - _ALIKE
+    def without_penalty(self) -> Penalized | None:
+        """All candidates at once, or all pairs, less what does not pay, if that is worth more than any point so far."""
+        task, found = self.refits.task, None
+        if np.any(task.elsewhere) or not self.asked.all():
+            return None
+        sets = [some & np.isfinite(task.weight) for some in (task.basis.degrees <= 2, task.basis.degrees > 0)]
+        sets = [inside for inside in sets if self._affordable(inside)]
+        if not sets:
+            return None
+        report("all candidates at once", 0)
+        path = partial(copy(self.refits), far=True)(self.best)
+        best = min(*self.values, self._value(path))
+        for inside in sets:
+            exactly = partial(copy(self.refits), far=True)
+            _, kept = self._shrunk(inside, exactly(inside), exactly)
+            if kept.residual.max() <= _SOLVED and self._value(kept) < best - _ALIKE:
+                found, best = replace(kept, l1=0.0), self._value(kept)
+        if found is not None:
+            self.values.append(best)
+        return found
 
-    def settled(self) -> bool:
-        """Whether the last points are no better than those before, and these no worse than all pairs."""
-        return min(self.values[-_LATER:]) > min(self.values[:-_LATER]) - _ALIKE and not self.falls_short()
+    def _affordable(self, inside: np.ndarray) -> bool:
+        """Whether samples are many enough for these terms, (M,) of bool, at once, and few enough to ask."""
+        nodes = self.refits.nodes
+        many = np.count_nonzero(in_places(nodes, inside, False), axis=1).astype(float)
+        passed = 1.0 if isinstance(nodes, GramNodes) else self.n
+        return self.n >= _MANY * many.max() and passed * np.sum(many**2) <= _EFFORT
 
     def verdict(self, found: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, int, str]:
         """The value of each structure, its error, which one is chosen, and why."""
         values = np.array(self.values[: len(found)])
         chosen = int(np.argmax(values <= values.min() + _ALIKE))
-        return values, np.full(len(values), np.nan), chosen, "the least extended BIC"
+        why = "the least extended BIC" + ", without a penalty" * (chosen >= self.points)
+        return values, np.full(len(values), np.nan), chosen, why
 
 
 class _AtTheEnd:
@@ -217,8 +244,8 @@ class _AtTheEnd:
     def enough(self, theta: np.ndarray) -> bool:
         return False
 
-    def falls_short(self) -> bool:
-        return False
+    def without_penalty(self) -> None:
+        return None
 
 
 class HeldOut(_AtTheEnd):

@@ -186,11 +186,10 @@ def _at(start: Start, l1: float, here: Penalized, before: float, tol: float) -> 
     penalised = start.penalised
     if l1 >= start.l1_max and not ((here.theta != 0) & penalised).any() and not (start.held & penalised).any():
         return replace(start.empty, l1=l1)
-    with np.errstate(invalid="ignore"):
-        cost = np.where(start.weight == 0, 0.0, l1 * start.weight)
+    cost = np.where(np.isfinite(start.weight), l1 * np.where(np.isfinite(start.weight), start.weight, 0.0), np.inf)
     # slopes change by less than λ does, nearly always: the others are looked at when the rest is solved
     slope = np.abs(here.gradient)
-    likely = slope >= max(2 * l1 - before, l1 / 2) * start.weight
+    likely = slope >= np.where(penalised, max(2 * l1 - before, l1 / 2) * np.where(penalised, start.weight, 0.0), np.inf)
     working = (here.theta != 0) | (start.weight == 0) | start.held
     likely &= penalised & ~working
     working |= _largest(np.where(likely, slope / start.unit, 0.0), working)

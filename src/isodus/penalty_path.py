@@ -20,7 +20,7 @@ class PenaltyPath:
     Attributes
     ----------
     l1 : ndarray of shape (n_points,)
-        λ, decreasing.
+        λ, decreasing; last 0 where, by extended BIC, all candidates at once less those that do not pay are better.
     n_terms : ndarray of shape (n_points,)
         How many penalised terms are in the structure.
     values : ndarray of shape (n_points,)

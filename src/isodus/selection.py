@@ -8,8 +8,8 @@ than there are. Three ways to ask:
          Σ_i 2n F_i + k_i log n + 2γ log C(K_i, k_i), with k_i of K_i penalised terms in node i, γ = 1: the least. Terms
          of a structure that cost more than they gain are taken out of it first: a penalty lets some in for the sake of
          others that it shrinks, and where variables are correlated there may be no λ at which it does not. Then slopes
-         are small, too, and what pays enters late: a path goes on as long as all pairs at once are worth more than any
-         of its points.
+         are small, too, and what pays enters long after a path has ended. So, where samples are many enough, all
+         candidates at once, and all pairs, are asked as well, without those that do not pay: the last point, λ = 0.
 "cv"     F on samples that were left out, in turn: the fewest terms within a standard error of the least.
 "stars"  stability (Liu, Roeder and Wasserman, 2010): the weakest penalty at which structures of subsamples hardly
          differ: 2ξ(1 − ξ), averaged over all penalised terms, ξ the share of subsamples that choose one.
@@ -34,7 +34,6 @@ __all__ = ["METHODS", "Choice", "choose", "grid", "settle", "weakest"]
 METHODS = ("ebic", "cv", "stars")
 _POINTS = 30
 _WEAKEST = 0.5  # of the slope at which a term pays, where a path ends
-_FARTHEST = 1e-3  # of the first λ, where one that goes on ends
 
 
 def grid(task: Task, start: Start, n: float, points: int = _POINTS) -> np.ndarray:
@@ -118,32 +117,27 @@ def choose(
 
 
 def _walk(task: Task, start: Start, l1: np.ndarray, judge: Any, open_ended: bool) -> Iterator[tuple[Penalized, Any]]:
-    """The points of a path, until there are enough; if it may, beyond its end, in larger steps."""
+    """The points of a path, until there are enough; then, if it may end so, what is better without a penalty."""
     for point, theta in trace(task, start, l1):
         enough = judge.enough(theta)
         yield point, theta
         if enough:
-            return
-    if not open_ended or len(l1) < 2 or not judge.falls_short():
-        return
-    ratio = (l1[-1] / l1[-2]) ** 2
-    more = l1[-1] * ratio ** np.arange(1, 1 + int(np.log(_FARTHEST * l1[0] / l1[-1]) / np.log(ratio)))
-    for weaker, theta in trace(task, start, more, "weaker penalties", point) if len(more) else ():
-        enough = judge.enough(theta)
-        yield weaker, theta
-        if enough or judge.settled():
-            return
+            break
+    better = judge.without_penalty() if open_ended and start.l1_max > 0 else None
+    if better is not None:
+        yield better, task.structure(start, better)
 
 
 def settle(task: Task, choice: Choice) -> Choice:
     """What was chosen without the terms that its judge would not pay for, solved to the tolerance of its start."""
     path, start, found, judge = choice[:4]
     theta = task.structure(start, found)
-    best = judge.pruned(theta)
+    best = judge.pruned(theta) if found.l1 else theta
     fewer = int(np.count_nonzero(theta) - np.count_nonzero(best))
     pruned, why = start, path.why
     if fewer:
         why += f", after {fewer} term{'s' * (fewer != 1)} that did not pay {'were' if fewer != 1 else 'was'} left out"
+    if fewer or found.l1 == 0:  # without a penalty all others would come in
         free = task.penalised & (task.low == -np.inf)  # what has a least value is never left out
         out = in_places(start.nodes, (best == 0) & free, True)
         pruned = replace(start, weight=np.where(out, np.inf, start.weight))

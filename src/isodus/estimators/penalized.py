@@ -234,9 +234,9 @@ class PenalizedEstimator(PolynomialEstimator):
     def _after_path(self) -> str:
         """Where an interrupt was that came when a penalty had been chosen."""
         path = self.path_
-        return (
-            "while the model of the chosen penalty was fitted: the path is kept in path_, and "
-            f"l1={path.l1[path.chosen]:.6g}, debias=True fits there without it"
+        l1 = path.l1[path.chosen]
+        return "while the model of the chosen penalty was fitted: the path is kept in path_" + (
+            f", and l1={l1:.6g}, debias=True fits there without it" if l1 else ""
         )
 
     def _halves(

@@ -54,16 +54,31 @@ def penalty_path(path: Any, axes: Any = None) -> np.ndarray:
     top.set_title(f"{path.n_terms[at]} terms at l1 = {path.l1[at]:.3g}: {path.why}", fontsize=9, wrap=True)
     _parameters(bottom, path)
     for ax in axes:
-        if path.l1[-1] > 0:
-            ax.set_xscale("log")
-            plain_log(ax.xaxis)
-        ax.set_xlim(path.l1[0] * 1.05, path.l1[-1] / 1.05 if path.l1[-1] > 0 else -0.03 * path.l1[0])
+        _penalties(ax, path.l1)
         ax.axvline(path.l1[at], color=GREY, linestyle=":", linewidth=1)
         ax.spines[["top", "right"]].set_visible(False)
     top.tick_params(labelbottom=False, which="both")
     bottom.set_xlabel("l1")
     bottom.set_ylabel("parameter, standardised")
     return axes
+
+
+def _penalties(ax: Axes, l1: np.ndarray) -> None:
+    """A logarithmic axis from the strongest penalty on; where the last is none, with a place for it."""
+    positive = l1[l1 > 0]
+    if not len(positive):
+        return
+    if len(positive) == len(l1):
+        ax.set_xscale("log")
+        plain_log(ax.xaxis)
+        ax.set_xlim(l1[0] * 1.05, l1[-1] / 1.05)
+        return
+    ax.set_xscale("symlog", linthresh=positive[-1], linscale=0.15)
+    ticks = [digit * 10.0**power for power in range(-9, 9) for digit in (1, 2, 5)]
+    ticks = [0.0, *(tick for tick in ticks if positive[-1] <= tick <= positive[0])]
+    ax.set_xticks(ticks, [f"{tick:,.12g}" for tick in ticks])
+    ax.set_xticks([], minor=True)
+    ax.set_xlim(positive[0] * 1.05, -0.3 * positive[-1])
 
 
 def plain_log(axis: Any) -> None:
