@@ -62,3 +62,44 @@ def test_few_gaussian_samples_are_no_reason_for_a_quartic(n):
         lost.append(gaussian - quartic)
     assert max(lost) < 0.1
     assert np.count_nonzero(np.abs(lost) > 1e-9) <= 3
+
+
+def alike(kind, seed):
+    """Three Gaussian variables that do not depend on one another, of rows that do; and what says so."""
+    rng = np.random.default_rng(seed)
+    if kind == "groups":
+        groups = np.repeat(np.arange(100), 20)
+        return 0.95 * rng.normal(size=(100, 3))[groups] + 0.3 * rng.normal(size=(2000, 3)), {}, dict(groups=groups)
+    X = rng.normal(size=(2500, 3))
+    for t in range(1, len(X)):
+        X[t] += 0.97 * X[t - 1]
+    return X[500:], dict(dependence="auto"), {}
+
+
+@pytest.mark.parametrize("kind", ["groups", "series"])
+@pytest.mark.parametrize("estimator", [ISODUS, PseudoLikelihood])
+def test_rows_that_are_alike_do_not_make_higher_terms_by_chance(estimator, kind):
+    """With rows taken for independent most of these have terms of degree 4, and nested tests that reject."""
+    kept = 0
+    for seed in range(6):
+        X, options, given = alike(kind, seed)
+        model = estimator(4, **options).fit(X, **given).model_
+        kept += np.any(model.theta[model.basis.degrees > 2])
+    assert kept <= 1
+
+
+def test_higher_terms_that_are_there_are_found_in_groups():
+    X = drawn(WELLS, 40_000)[:1000, :2]
+    plain, grouped = ISODUS().fit(X), ISODUS().fit(X, groups=np.arange(1000) // 5)
+    np.testing.assert_allclose(plain.model_.theta, grouped.model_.theta, rtol=0.02, atol=0.02)
+    assert grouped.model_.to_dict()[0, 0, 0, 0] > 0.5
+
+
+def test_a_penalty_chosen_from_groups_is_questioned_unless_by_folds_of_them():
+    X, _, given = alike("groups", 0)
+    with pytest.warns(UserWarning, match="the penalty was chosen as if rows were independent"):
+        ISODUS(2, l1="auto").fit(X, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message="no interaction is in the model")
+        ISODUS(2, l1="cv").fit(X, **given)

@@ -490,9 +490,9 @@ def test_variables_that_cannot_be_fitted_alone_are_named_and_do_not_hide_others(
     assert fit.l1_max_ < 1.01
 
 
-def nearly_a_sum(n, rng):
-    """Five independent variables, one of them uniform, and nearly their sum: all pairs depend on one another."""
-    X = rng.standard_normal((n, 5))
+def nearly_a_sum(n, rng, many=5):
+    """Independent variables, one of them uniform, and nearly their sum: all pairs depend on one another."""
+    X = rng.standard_normal((n, many))
     X[:, 0] = rng.uniform(-2, 2, n)
     return np.column_stack([X, X.sum(axis=1) + 0.1 * rng.standard_normal(n)])
 
@@ -500,19 +500,20 @@ def nearly_a_sum(n, rng):
 @pytest.mark.parametrize(("kind", "degree"), [(ISODUS, 2), (PseudoLikelihood, 2), (ScoreMatching, 2), (ISODUS, 4)])
 def test_where_a_path_falls_short_all_terms_that_pay_are_taken(kind, degree):
     rng = np.random.default_rng(0)
-    X, new = nearly_a_sum(100 if degree == 2 else 300, rng), nearly_a_sum(2000, rng)
+    many = 5 if degree == 2 else 3
+    X, new = nearly_a_sum(100, rng, many), nearly_a_sum(2000, rng, many)
     fit = kind(degree, l1="auto").fit(X)
     pairs = {term for term in fit.model_.basis.terms if len(term) == 2 and len(set(term)) == 2}
-    assert len(pairs) == 15
+    assert len(pairs) == many * (many + 1) / 2
     assert fit.score(new) > PseudoLikelihood(2).fit(X).score(new) - 0.02
     assert fit.path_.l1[-1] == fit.l1_ == 0
     assert np.all(np.diff(fit.path_.l1) < 0)
-    assert fit.path_.values[:-1].min() > fit.path_.values[-1] + 500
+    assert fit.path_.values[:-1].min() > fit.path_.values[-1] + 100
     assert fit.kkt_.max() < 1e-6
     assert "(l1 = 0): the least extended BIC, without a penalty" in fit.notes_[0]
     given = kind(degree, l1="auto", l1_path=fit.path_.l1[:-1]).fit(X)  # what is asked for is one of these
     assert len(given.path_.l1) == len(fit.path_.l1) - 1
-    assert given.score(new) < fit.score(new) - 0.5
+    assert given.score(new) < fit.score(new) - 0.2
     fit.path_.plot()
 
 

@@ -6,6 +6,7 @@ import pytest
 from cases import BASES, NAMESPACES, parameters_of, samples_of, screening
 
 from isodus.arrays import to_host
+from isodus.dependence import Dependence
 from isodus.objective import Objective
 from isodus.samples import ArraySamples, check_variation, generator, part_of, standardisation
 
@@ -173,3 +174,21 @@ def test_generators_come_from_seeds_of_scikit_learn():
     assert draw(state) != draw(state)  # it goes on
     with pytest.raises(ValueError, match="seed"):
         generator("seven")
+
+
+def test_folds_keep_groups_and_stretches_whole():
+    X = np.random.default_rng(0).standard_normal((300, 2))
+    samples = ArraySamples(X, None, np.zeros(2), np.ones(2))
+    groups = np.random.default_rng(1).integers(0, 40, 300)
+    seen = 0
+    for train, rest in samples.folds(3, groups):
+        parted = [np.isin(X[:, 0], np.asarray(part.X)[:, 0]) for part in (train, rest)]
+        assert not set(groups[parted[0]]) & set(groups[parted[1]])
+        assert 60 < parted[1].sum() < 140
+        seen += parted[1].sum()
+    assert seen == 300
+    series = Dependence(lags=4).together(300, 3)
+    for _, rest in samples.folds(3, series):
+        at = np.flatnonzero(np.isin(X[:, 0], np.asarray(rest.X)[:, 0]))
+        assert len(at) == 100
+        assert np.all(np.diff(at) == 1)

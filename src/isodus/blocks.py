@@ -234,10 +234,15 @@ class BlockedSamples(ArraySamples):
         """About so many different rows at random."""
         return self._where(partial(_below, n_rows / self.n_rows, int(rng.integers(2**63))))
 
-    def folds(self, many: int) -> Iterator[tuple[ArraySamples, ArraySamples]]:
-        """Samples without and with each of so many parts in turn."""
+    def folds(self, many: int, together: np.ndarray | None = None) -> Iterator[tuple[ArraySamples, ArraySamples]]:
+        """Samples without and with each of so many parts in turn; together: labels of rows that are not parted."""
+        place = None if together is None else (np.unique(together, return_inverse=True)[1] % many).astype(np.int8)
         for fold in range(many):
-            yield self._where(partial(_in_fold, many, fold, False)), self._where(partial(_in_fold, many, fold, True))
+            rest, part = (
+                partial(_in_fold, many, fold, inside) if place is None else partial(_placed, place, fold, inside)
+                for inside in (False, True)
+            )
+            yield self._where(rest), self._where(part)
 
     def take(self, at: np.ndarray) -> ArraySamples:
         """Some of the rows, in memory."""
@@ -350,6 +355,10 @@ def _extremes(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _below(share: float, seed: int, rows: np.ndarray) -> np.ndarray:
     return uniform(rows, seed) < share
+
+
+def _placed(place: np.ndarray, fold: int, inside: bool, rows: np.ndarray) -> np.ndarray:
+    return (place[rows] == fold) == inside
 
 
 def _in_fold(many: int, fold: int, inside: bool, rows: np.ndarray) -> np.ndarray:

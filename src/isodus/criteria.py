@@ -31,7 +31,7 @@ GAMMA = 1.0
 _ALIKE = 2.0  # differences of EBIC that say nothing
 _EXACT = 1e-4  # of the slopes of estimates without a penalty, n times whose squares are differences of EBIC
 _FEW_STEPS = 12  # where samples are too few for so many terms there may be no minimum: what it is like is clear by then
-_MANY_STEPS, _SOLVED = 100, 1e-2  # where the start is far; and the slopes beyond which it has not come to an end
+_MANY_STEPS, _SOLVED = 50, 1e-2  # where the start is far; and the slopes beyond which it has not come to an end
 _SUBSAMPLES, _FEWEST, _UNSTABLE = 20, 5, 0.05
 _LATER, _WORSE = 6, 10.0  # so many points in a row that are so much worse end a path by "ebic"
 _MANY = 5  # samples a term of a variable from which on all terms at once are worth asking for
@@ -213,7 +213,9 @@ class Ebic:
         best = min(*self.values, self._value(path))
         for inside in sets:
             exactly = partial(copy(self.refits), far=True)
-            _, kept = self._shrunk(inside, exactly(inside), exactly)
+            kept = exactly(inside)
+            if kept.residual.max() <= _SOLVED:
+                _, kept = self._shrunk(inside, kept, exactly)
             if kept.residual.max() <= _SOLVED and self._value(kept) < best - _ALIKE:
                 found, best = replace(kept, l1=0.0), self._value(kept)
         if found is not None:
@@ -251,10 +253,9 @@ class _AtTheEnd:
 class HeldOut(_AtTheEnd):
     """−log P a variable of samples that were left out."""
 
-    def __init__(self, task: Task, samples: ArraySamples, l1: np.ndarray, folds: int, asked: np.ndarray) -> None:
-        """asked: the nodes that count, (p,) of bool."""
+    def __init__(self, task: Task, l1: np.ndarray, parts: Iterator[Any], folds: int, asked: np.ndarray) -> None:
+        """parts: pairs of samples, without and with each fold in turn; asked: the nodes that count, (p,) of bool."""
         self.scores = np.empty((folds, len(l1)))
-        parts = samples.folds(folds)
         for fold in range(folds):
             what, k = f"penalties, fold {fold + 1} of {folds}", -1
             try:

@@ -73,6 +73,20 @@ class Dependence(NamedTuple):
             return float(len(np.unique(self.groups)) - 1)
         return None if self.lags is None else 1.5 * n_rows / (self.lags + 1)
 
+    def independent(self, n_rows: int) -> tuple[int, str]:
+        """How many there are of what errors are made of, and its name: samples, groups, or stretches of a series."""
+        if self.groups is not None:
+            return len(np.unique(self.groups)), "groups"
+        if self.lags:
+            return max(n_rows // (self.lags + 1), 1), "stretches of a series that are independent of one another"
+        return n_rows, "samples"
+
+    def together(self, n_rows: int, many: int) -> np.ndarray | None:
+        """Labels of rows that are not to be parted where samples are cut into so many, (n,): groups, or stretches."""
+        if self.groups is not None:
+            return self.groups
+        return None if self.lags is None else np.arange(n_rows) * many // n_rows
+
     @property
     def between_rows(self) -> bool:
         """Whether rows depend on one another."""

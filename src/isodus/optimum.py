@@ -2,7 +2,8 @@
 
 A Gaussian is the least that a model is. Whether terms above degree 2 are worth having is asked three times: before
 they are fitted, by a score test; after it, by what they gain against what that costs; and where that is not clear,
-by cross-validation. Terms that do not pay would be noise, and at samples far out not even a small one.
+by cross-validation. Terms that do not pay would be noise, and at samples far out not even a small one. Where rows
+depend on one another chance gains more, and costs more: so price and folds are those of groups and series.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .basis import MonomialBasis
-from .inference import slope_covariance
+from .dependence import INDEPENDENT, Dependence
+from .energy import local_parameters
+from .inference import lags_of, slope_covariance
 from .losses import Loss
 from .losses.score_matching import ScoreMatchingLoss
 from .objective import Evaluation
@@ -41,6 +44,7 @@ class Task(NamedTuple):
     steps: int
     max_iter: int
     random_state: Any = None
+    how: Dependence = INDEPENDENT  # rows of one another
 
 
 class Optimum(NamedTuple):
@@ -88,19 +92,30 @@ def optimum(
         return Optimum(Problem(gauss, status="converged", n_iter=1), part, "gaussian")
     isodus = None if task.isodus is None else partial(task.isodus, basis)
     start = choose(pilot, samples, part, unit, gauss, isodus)
-    if start.near and not (
-        exact and part(start.theta).value >= part(gauss, hessian=False).value - 2 * part.noise() ** 2
-    ):
+    clear = not exact or (
+        not task.how.between_rows and part(start.theta).value < part(gauss, hessian=False).value - 2 * part.noise() ** 2
+    )
+    if start.near and clear:
         return _solved(whole, part, unit, start.theta, start.name, task)
     if not exact:  # there is no Gaussian to compare with
         return over(basis, unit, samples, task)
-    beyond = supported(part, gauss)
+    task = task._replace(how=_known(task.how, whole, gauss))
+    beyond = supported(part, gauss, task.how)
     if part is not whole and not beyond.all():
-        beyond = supported(whole, gauss)
+        beyond = supported(whole, gauss, task.how)
     found = over(among(basis, beyond), unit, samples, task)
     if found.basis.degree > 2 and not _pays(found, unit, task):
         found = over(among(basis, np.zeros(basis.n_variables, bool)), unit, samples, task)
     return found
+
+
+def _known(how: Dependence, whole: Joint, theta: np.ndarray) -> Dependence:
+    """With the lags that slopes at θ ask for, where they are left to the data."""
+    if how.lags is None or how.lags >= 0:
+        return how
+    nodes = range(whole.objective.basis.n_variables)
+    thetas = local_parameters(whole.objective.basis, theta, nodes)
+    return how._replace(lags=lags_of(whole.objective, thetas, [0.0] * len(nodes)))
 
 
 def _in_spaces(part: Joint, unit: np.ndarray, pilot: str | np.ndarray, task: Task) -> tuple[np.ndarray, str]:
@@ -122,8 +137,8 @@ def _in_spaces(part: Joint, unit: np.ndarray, pilot: str | np.ndarray, task: Tas
 
 
 def _joints(basis: MonomialBasis, samples: ArraySamples, task: Task) -> tuple[Joint, Joint]:
-    """The objective on all samples and on some; the same where all are few."""
-    some = part_of(samples, basis.largest, task.random_state)
+    """The objective on all samples and on some; the same where all are few, or depend on one another."""
+    some = samples if task.how.between_rows else part_of(samples, basis.largest, task.random_state)
     whole = Joint(basis, task.loss, samples)
     return whole, whole if some is samples else Joint(basis, task.loss, some)
 
@@ -152,7 +167,7 @@ def over(basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, task: Ta
     return found._replace(part=whole, steadied=steadied)
 
 
-def supported(joint: Joint, theta: np.ndarray) -> np.ndarray:
+def supported(joint: Joint, theta: np.ndarray, how: Dependence = INDEPENDENT) -> np.ndarray:
     """Which variables have terms above degree 2 that pay, judged from the Gaussian θ; (p,) of bool.
 
     Taking terms in gains n gᵀA⁻¹g / 2 on these samples, of which tr(A⁻¹B), less what degree 2 has of it, is
@@ -163,7 +178,7 @@ def supported(joint: Joint, theta: np.ndarray) -> np.ndarray:
     at, p = joint(theta), basis.n_variables
     if at.hessian is None:
         return np.ones(p, bool)
-    A, B, base = at.hessian, slope_covariance(joint.objective, theta), np.flatnonzero(basis.degrees <= 2)
+    A, B, base = at.hessian, slope_covariance(joint.objective, theta, how), np.flatnonzero(basis.degrees <= 2)
 
     def balance(terms: np.ndarray) -> float:
         if not len(terms):
@@ -191,24 +206,32 @@ def among(basis: MonomialBasis, variables: np.ndarray) -> MonomialBasis:
 def _pays(found: Optimum, unit: np.ndarray, task: Task) -> bool:
     """Whether the terms above degree 2 are worth having, judged from the optimum with them.
 
-    They gain n (F(Gaussian) − F(θ)); the price is tr(A⁻¹B), less the number of Gaussian terms.
+    They gain n (F(Gaussian) − F(θ)); the price is tr(A⁻¹B), less what the Gaussian terms have of it: for independent
+    samples, their number.
     """
     part, problem, basis = found.part, found.problem, found.basis
     samples = part.samples
     gauss, _ = gaussian(basis, samples)
     here = part(problem.theta, hessian=False)
     gain = here.ess * (part(gauss, hessian=False).value - here.value)
-    free = np.flatnonzero(~problem.on_floor)
-    solve = None if problem.metric is None else inverse(problem.metric[np.ix_(free, free)])
+    free, metric = np.flatnonzero(~problem.on_floor), problem.metric
+    solve = None if metric is None else inverse(metric[np.ix_(free, free)])
     price = np.inf
-    if solve is not None and problem.status == "converged":
-        B = slope_covariance(part.objective, problem.theta)[np.ix_(free, free)]
-        price = float(np.trace(solve(B))) - np.count_nonzero(basis.degrees <= 2)
+    if metric is not None and solve is not None and problem.status == "converged":
+        B = slope_covariance(part.objective, problem.theta, task.how)[np.ix_(free, free)]
+        base = np.flatnonzero(basis.degrees[free] <= 2)
+        own = float(len(base))
+        if task.how.between_rows and (alone := inverse(metric[np.ix_(free[base], free[base])])) is not None:
+            own = float(np.trace(alone(B[np.ix_(base, base)])))
+        price = float(np.trace(solve(B))) - own
     if problem.status == "converged" and gain <= 0:
         return False
-    if gain > _CLEAR * price and here.ess > _FEW * len(basis):
+    many = task.how.error_df(samples.n_rows) or here.ess
+    if gain > _CLEAR * price and many > _FEW * len(basis):
         return True
-    return sum(_held_out_gain(basis, unit, train, rest, task) for train, rest in samples.folds(_FOLDS)) > 0
+    folds = samples.folds(_FOLDS, task.how.together(samples.n_rows, _FOLDS))
+    parts = task._replace(how=INDEPENDENT)  # how rows depend on one another was asked of all of them
+    return sum(_held_out_gain(basis, unit, train, rest, parts) for train, rest in folds) > 0
 
 
 def _held_out_gain(

@@ -138,15 +138,19 @@ class ArraySamples:
         part = xp.take(self.X, at, axis=0)
         return ArraySamples(part, weight, self.location, self.scale, self._pool, single=self.single)
 
-    def folds(self, many: int) -> Iterator[tuple[ArraySamples, ArraySamples]]:
+    def folds(self, many: int, together: np.ndarray | None = None) -> Iterator[tuple[ArraySamples, ArraySamples]]:
         """Samples without and with each of so many parts in turn, always the same, whatever the order of the rows.
 
-        Where whole rows are repeated, equal ones stay together, as if they were one with a weight: of what was fitted
-        nothing is left to be foretold. Where values are few, equal rows are samples like others.
+        together: labels of rows, (n,); those with equal ones are not parted. Without labels, where whole rows are
+        repeated, equal ones stay together, as if they were one with a weight: of what was fitted nothing is left to be
+        foretold. Where values are few, equal rows are samples like others.
         """
-        place = self._places()
-        if place.max(initial=0) + 1 < self.n_rows and not self._repeats(int(place.max()) + 1, many):
-            place = np.argsort(np.argsort(place, kind="stable"), kind="stable")
+        if together is not None:
+            place = np.unique(together, return_inverse=True)[1]
+        else:
+            place = self._places()
+            if place.max(initial=0) + 1 < self.n_rows and not self._repeats(int(place.max()) + 1, many):
+                place = np.argsort(np.argsort(place, kind="stable"), kind="stable")
         part = np.random.default_rng(0).permutation(int(place.max(initial=0)) + 1)[place] % many
         for fold in range(many):
             yield self.take(np.flatnonzero(part != fold)), self.take(np.flatnonzero(part == fold))

@@ -73,8 +73,11 @@ def choose(
     how: str,
     l1: Sequence[float] | None,
     folds: int = 5,
+    together: np.ndarray | None = None,
 ) -> Choice:
     """Follow a path and choose. how: "ebic", "cv" or "stars"; n: the sum of the weights.
+
+    together: labels of rows that "cv" does not part.
 
     A Ctrl-C leaves the choice among what was finished, with a warning; where that is nothing, it says where it was.
     """
@@ -85,7 +88,7 @@ def choose(
             how, values = "ebic", values[:1]
         judge: Any = {
             "ebic": lambda: Ebic(task, samples, n, ~start.lost),
-            "cv": lambda: HeldOut(task, samples, values, folds, ~start.lost),
+            "cv": lambda: HeldOut(task, values, samples.folds(folds, together), folds, ~start.lost),
             "stars": lambda: Stable(task, samples, values),
         }[how]()
     solutions, found, interrupted = [], [], False

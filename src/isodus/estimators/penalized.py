@@ -217,7 +217,8 @@ class PenalizedEstimator(PolynomialEstimator):
             if how == "cv" and samples.n_rows < 2 * self.folds:
                 raise ValueError(f"{samples.n_rows} samples are too few for {self.folds} folds of two or more")
             scaled = None if self.l1_path is None else [value * factor for value in self.l1_path]
-            choice = choose(task, samples, setting.n, how, scaled, folds=self.folds)
+            together = setting.how.together(samples.n_rows, self.folds)
+            choice = choose(task, samples, setting.n, how, scaled, self.folds, together)
             report("fitting what was chosen", 0)
             self.path_ = replace(choice.path, l1=choice.path.l1 / factor)
             with telling_where(self._after_path()):
@@ -377,6 +378,12 @@ class PenalizedEstimator(PolynomialEstimator):
         said = [f"{many:,} of {of:,} penalised terms are in the model (l1 = {self.l1_:.3g})"]
         if path is not None:
             said[0] += f": {path.why}"
+        if path is not None and self.l1 != "cv" and setting.how.between_rows:
+            said.append(
+                "the penalty was chosen as if rows were independent: where they are alike within groups, or along a "
+                "series, more terms are let in by chance"
+            )
+            warn(f'{said[-1]}. Take l1="cv", which leaves out whole groups or stretches, or see `debiased` for tests')
         if start.lost.any():
             names = [name for name, lost in zip(setting.names, start.lost, strict=True) if lost]
             said.append(

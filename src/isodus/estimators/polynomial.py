@@ -123,18 +123,20 @@ class PolynomialEstimator(Fitted):
         how, said = setting.how, []
         self._weighted = setting.weight is not None
         largest, rows = objective.basis.largest, objective.samples.n_rows
-        if rows < self._rows_a_parameter * largest:
-            said = [
-                f"standard errors from {rows:,} samples for {largest} parameters a variable may be too small: "
-                f"{self._rows_a_parameter * largest:,} or more are wanted"
-            ]
-            warn(f"{said[0]}. Take fewer terms, or isodus.bootstrap")
-        elif few := "" if self._has_penalty else few_rows(rows, largest, objective.basis.degree):
-            said = [few]
-            warn(f'{few}. Take l1="auto", which looks for the few that matter, degree=2, or a basis of fewer terms')
         if how.lags is not None and how.lags < 0:
             how = how._replace(lags=lags_of(objective, thetas, values))
             said.append(f"standard errors allow for samples that depend on one another up to {how.lags} rows apart")
+        many, what = how.independent(rows)
+        if many < self._rows_a_parameter * largest:
+            said.insert(
+                0,
+                f"standard errors from {many:,} {what} for {largest} parameters a variable may be too small: "
+                f"{self._rows_a_parameter * largest:,} or more are wanted",
+            )
+            warn(f"{said[0]}. Take fewer terms, or isodus.bootstrap")
+        elif few := "" if self._has_penalty else few_rows(rows, largest, objective.basis.degree):
+            said.insert(0, few)
+            warn(f'{few}. Take l1="auto", which looks for the few that matter, degree=2, or a basis of fewer terms')
         self._how, self._error_df = how, how.error_df(rows)
         return how, said
 

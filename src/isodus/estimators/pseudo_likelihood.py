@@ -163,7 +163,7 @@ class PseudoLikelihood(PenalizedEstimator):
         if basis.tied is not None:
             return self._learn_tied(setting, samples, loss, self.tol, self.max_iter)
         if len(basis) <= MOST_JOINT_TERMS:
-            task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state)
+            task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state, setting.how)
             return self._learn_jointly(setting, samples, optimum(basis, unit, samples, "auto", task), whole)
         nodes = range(basis.n_variables)
         least = floors(basis, unit)
