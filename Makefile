@@ -40,26 +40,13 @@ test-wheel:
 bench:
 	$(MAKE) VENV=.venv-bench bench-here
 
+# one that fails keeps no other from running
 bench-here: $(VENV)/.installed-bench
-	$(bin)/python benchmarks/peers.py --write docs/benchmarks.md
-	$(bin)/python benchmarks/paper_2d.py
-	$(bin)/python benchmarks/scaling.py
-	$(bin)/python benchmarks/basis.py
-	$(bin)/python benchmarks/paper_speed.py
-	$(bin)/python benchmarks/sampling.py
-	$(bin)/python benchmarks/mcmc.py
-	$(bin)/python benchmarks/generative.py
-	$(bin)/python benchmarks/structure_gaussian.py
-	$(bin)/python benchmarks/structure_samples.py --quick
-	$(bin)/python benchmarks/structure_fourbody.py
-	$(bin)/python benchmarks/selection.py --quick
-	$(bin)/python benchmarks/real_data.py
-	$(bin)/python benchmarks/accuracy.py --quick
-	$(bin)/python benchmarks/intervals.py --quick
-	$(bin)/python benchmarks/phi4.py --sizes 4 8
-	$(bin)/python benchmarks/streams.py
-	$(bin)/python benchmarks/stress.py --count 1000000
-	$(bin)/python benchmarks/soak.py --fits 1000
+	@failed=; for run in 'peers.py --write docs/benchmarks.md' paper_2d.py scaling.py basis.py paper_speed.py sampling.py mcmc.py \
+	  generative.py structure_gaussian.py 'structure_samples.py --quick' structure_fourbody.py 'selection.py --quick' real_data.py \
+	  'accuracy.py --quick' 'intervals.py --quick' 'phi4.py --sizes 4 8' streams.py 'stress.py --count 1000000' 'soak.py --fits 1000'; \
+	do echo "== benchmarks/$$run"; $(bin)/python benchmarks/$$run || failed="$$failed $$run;"; done; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 clean:
 	rm -rf .venv .venv-lowest .venv-wheel .venv-bench .hypothesis .pytest_cache .mypy_cache .ruff_cache docs/_build docs/auto_gallery docs/reference
