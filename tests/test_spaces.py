@@ -10,6 +10,7 @@ from scipy import integrate, optimize, stats
 from test_objective import objective_of
 
 from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching, open_samples
+from isodus.comparison import compare
 from isodus.functions import Fourier, HeavyTails, Hermite, Legendre, Logarithms, LogPowers
 from isodus.goodness import goodness_of_fit, residuals
 from isodus.losses.pseudo_likelihood import PseudoLikelihoodLoss
@@ -334,6 +335,58 @@ def test_files_residuals_and_missing_cells(name, tmp_path):
     holes[1::4, 1] = np.nan
     full = truth.impute(holes, rng=0)
     assert all(space.support.holds(y).all() for space, y in zip(truth.basis.spaces, full.T, strict=True))
+
+
+OUTSIDE = {"half lines": -2.0, "intervals": 1.6, "spins": 0.5, "alphabets": 1.5, "Gamma": 0.0, "Legendre": -0.1}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_rows_outside_of_a_support_have_no_density(name):
+    """Also where the other variables are inside; nothing is given a value that is not, and what is told names it."""
+    truth, bad = truth_of(name), drawn(name)[:3000].copy()
+    supports, functions = zip(*truth.basis.spaces, strict=True)
+    est = PseudoLikelihood(2, support=list(supports), functions=list(functions)).fit(bad)
+    fine, wrong = est.score_samples(bad), OUTSIDE[name]
+    bad[7, 1] = wrong
+    assert np.array_equal(np.argwhere(est.model_.outside(bad)), [[7, 1]])
+    with pytest.warns(UserWarning, match="values of x1 are outside of the support at some of the samples, which sco"):
+        scores = est.score_samples(bad)
+    assert scores[7] == -np.inf
+    assert np.array_equal(np.delete(scores, 7), np.delete(fine, 7))
+    assert np.all(est.model_.conditional_log_density(bad)[7] == -np.inf)
+    assert est.model_.logpdf(bad[:9])[7] == -np.inf
+    for rows in (bad, open_samples(lambda: np.array_split(bad, 3))):
+        with pytest.warns(UserWarning, match="values of x1 are outside"):
+            assert est.score(rows) == -np.inf
+    with pytest.warns(UserWarning, match="values of x1 are outside"):  # what has no weight is not there
+        assert est.score(bad, sample_weight=np.arange(3000) != 7) == pytest.approx(np.delete(fine, 7).mean())
+    result = compare([est], bad)
+    assert result.table["no_density"][0] == "x1 (1 outside of its support)"
+    assert result.table["score"][0] == -np.inf
+    holes = bad[:20].copy()
+    holes[:, 0] = np.nan
+    for refused in (lambda: est.model_.conditional(0, bad), lambda: est.model_.impute(holes)):
+        with pytest.raises(ValueError, match=rf"x1 lives on .*, and 1 of .* values do not: {wrong:g} in row 7\. Mend"):
+            refused()
+    est.model_.conditional(1, bad)  # what is asked for is not looked at
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("ends", [(0.1, 0.7), (-1e3 / 3, 1e4 / 7), (1e6 + 0.1, 1e6 + 0.3), (0.3, INF)])
+def test_the_ends_of_a_support_are_inside_in_any_units(ends, dtype):
+    """Standardised and back they are others by rounding."""
+    low, high = ends
+    last = low + 1.0 if high == INF else high
+    X = np.random.default_rng(0).uniform(low, last, (500, 2))
+    X[0], X[1] = low, last
+    model = PseudoLikelihood(2, support=ends).fit(X).model_
+    rows = np.array([[low, low], [last, low], [low, last]], dtype)
+    assert not model.outside(rows).any()
+    assert np.isfinite(model.conditional_log_density(rows)).all()
+    for end in (0.0, 1.0) if high < INF else (0.0,):
+        one = model.conditional(0, X[:1])
+        assert np.isfinite(one.logpdf(one.quantile(end))).all()
+    assert model.outside([[low - 1e-9 * abs(low), last]]).tolist() == [[True, False]]
 
 
 def test_goodness_of_fit_tells_a_wrong_model():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from . import sampling
-from .arrays import Array, one_blas_thread
+from .arrays import Array, namespace, on_device, one_blas_thread
 from .checks import count, finite_rows, generator, positions, warn
 from .conditional import Conditional
 from .diagnostics import Integrability
 from .progress import Progress, Show
-from .samples import floating_rows
+from .samples import floating_rows, matching_rows
 from .sampling import given
-from .spaces import PLAIN
+from .spaces import PLAIN, Space, Spaces, check_inside
 
 if TYPE_CHECKING:
     from .basis import MonomialBasis
@@ -118,7 +119,7 @@ class Density:
     def conditional(self, i: int | str, X: Any) -> Conditional:
         """The distribution of one variable, by index or name, given the others, a row of X each; see `Conditional`.
 
-        The column of the variable itself is not looked at.
+        The column of the variable itself is not looked at. Values of others where these cannot be are a ValueError.
         """
         i = positions(i, self.names)[0] if isinstance(i, str) else range(self.basis.n_variables)[i]
         others = tuple(name for k, name in enumerate(self.names) if k != i)
@@ -127,6 +128,7 @@ class Density:
         if rows.ndim == 2 and rows.shape[1] == len(self.names):
             rows[:, i] = self.location[i] + self.scale[i] * space.inside
         finite_rows(rows, self.names, "X")
+        check_inside(rows, self.names, *self._where)
         a = self.conditional_coefficients(i, rows).T
         return Conditional(self.names[i], a, self.location[i], self.scale[i], others, space)
 
@@ -147,14 +149,40 @@ class Density:
         return (value, error) if return_error else value
 
     def logpdf(self, X: Array, *, rng: int | np.random.Generator | None = 0) -> Array:
-        """The log density −E(x) − log Z at every row of X; the normalisation as in `log_partition`."""
-        value = -self.energy(X) - self.log_partition(rng=rng)
-        return value if self.basis.spaces is None else np.where(self._inside(X), value, -np.inf)
+        """The log density −E(x) − log Z at every row of X, the normalisation as in `log_partition`; −inf `outside`."""
+        return self._inside(X, lambda rows: -self.energy(rows) - self.log_partition(rng=rng))
 
-    def _inside(self, X: Any) -> np.ndarray:
-        """Which rows of X lie where the model lives."""
-        rows = self._standardised(X, "X").T
-        return np.all([space.support.holds(y) for space, y in zip(self.basis.spaces or (), rows, strict=True)], axis=0)
+    def outside(self, X: Array) -> Array:
+        """Which values of X are where their variable cannot be, to rounding: a boolean array of shape (n, p)."""
+        rows = matching_rows(X, self.names)
+        xp, (spaces, slack) = namespace(rows), self._where
+        if spaces is None:
+            return xp.zeros(rows.shape, dtype=xp.bool, device=rows.device)
+        columns = (rows[:, i] for i in range(len(spaces)))
+        found = [(x == x) & ~space.holds(x, own) for x, space, own in zip(columns, spaces, slack, strict=True)]
+        return xp.stack(found, axis=1)
+
+    @cached_property
+    def _where(self) -> tuple[Spaces | None, list[float]]:
+        """Where variables live, in the units of X, and by how much rounding may put them beside that."""
+        if self.basis.spaces is None:
+            return None, []
+        location, scale = self.location.tolist(), self.scale.tolist()
+        spaces = tuple(map(Space.in_units, self.basis.spaces, location, scale))
+        return spaces, [space.support.slack(c) for space, c in zip(spaces, location, strict=True)]
+
+    def _inside(self, X: Any, function: Callable[[Array], Array]) -> Array:
+        """A function of the rows of X where they lie where the model lives, −inf elsewhere."""
+        if self.basis.spaces is None:
+            return function(X)
+        rows, outside = matching_rows(X, self.names), self.outside(X)
+        xp = namespace(rows)
+        gone = xp.any(outside, axis=1)
+        if not bool(xp.any(gone)):
+            return function(rows)
+        somewhere = self.location + self.scale * [space.inside for space in self.basis.spaces]
+        value = function(xp.where(outside, on_device(somewhere, rows), rows))
+        return xp.where(gone if value.ndim == 1 else gone[:, None], -xp.inf, value)
 
     def _normalised(self, rng: int | np.random.Generator | None) -> tuple[float, float]:
         """log Z and its standard error; an estimate is remembered with its seed."""

@@ -20,7 +20,7 @@ from .density import Density
 from .diagnostics import Integrability
 from .samples import by_block, floating_rows, matching_rows
 from .sampling.gaussian import precision_matrix
-from .spaces import as_spaces
+from .spaces import as_spaces, check_inside
 
 if TYPE_CHECKING:
     import networkx
@@ -269,10 +269,13 @@ class PolynomialModel(Density):
         return self._by_block(X, block)
 
     def conditional_log_density(self, X: Array) -> Array:
-        """log P(x_i | rest) of every variable at every row of X, shape (n, p); −inf where it does not exist."""
+        """log P(x_i | rest) of every variable at every row of X, shape (n, p); −inf where it does not exist.
+
+        So it is of all variables in rows where one of them is `outside` of its support.
+        """
         volume = self._log_volume[:, None]
         log_density = lambda Y: _energy.conditional_log_density(self.basis, self.theta, Y) - on_device(volume, Y)
-        return self._by_block(X, log_density)
+        return self._inside(X, lambda rows: self._by_block(rows, log_density))
 
     def integrability(self) -> Integrability:
         """Whether the density exists: "integrable" or "not integrable", both proved, or "unknown", with the reason.
@@ -293,6 +296,7 @@ class PolynomialModel(Density):
         """X, checked, as (n, p) in y on the host; missing: whether NaN is allowed."""
         rows = to_host(floating_rows(X, self.names)).astype(np.float64, copy=False)
         finite_rows(rows, self.names, name, missing)
+        check_inside(rows, self.names, *self._where)
         return (rows - self.location) / self.scale
 
     def _by_block(self, X: Array, function: Any) -> Array:
