@@ -508,12 +508,92 @@ def test_bad_input(make, message, tmp_path, monkeypatch):
         ({(0, 0): 0.5, (1, 1): 0.5, (0, 1): 1.5}, "positive", "integrable"),
         ({(0, 0): -0.5}, (0.0, 1.0), "integrable"),
         ({(0, 0): 0.5, (0, 1): 3.0}, {1: "spin"}, "integrable"),
-        ({(0, 0): 0.5, (0, 0, 1): 3.0}, {1: "spin"}, "unknown"),
+        ({(0, 0): 0.5, (0, 0, 1): 3.0}, {1: "spin"}, "not integrable"),
+        ({(0, 0): 0.5, (0, 0, 1): 3.0}, {1: (-1.0, 1.0)}, "unknown"),
         ({(0, 0): -0.5, (0, 1): 3.0}, {1: "spin"}, "not integrable"),
+        ({(0, 0): 1.0, (0, 0, 1): 0.9, (1, 2): 0.3}, {1: "spin", 2: "spin"}, "integrable"),
+        ({(0, 0): 1.0, (0, 0, 1): 1.0}, {1: "spin"}, "not integrable"),  # flat where they cancel
+        ({(0,): 1.0, (0, 1): 1.2}, ["positive", [-1.0, 0.0, 1.0]], "not integrable"),
+        ({(0,): 1.0, (0, 1): 0.8}, ["positive", [-1.0, 0.0, 1.0]], "integrable"),
+        ({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 1.9}, {2: "spin"}, "integrable"),
+        ({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 2.1}, {2: "spin"}, "not integrable"),
+        ({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 1.1, (0, 1, 3): -1.1}, {2: "spin", 3: "spin"}, "not integrable"),
+        ({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 0.9, (0, 1, 3): -0.9}, {2: "spin", 3: "spin"}, "integrable"),
+        # of a rate that is a sum over many spins, and of many rates that have one each
+        ({(0,): 6.0} | {(0, k): 0.4 for k in range(1, 13)}, ["positive", *["spin"] * 12], "integrable"),
+        ({(0,): 4.7} | {(0, k): 0.4 for k in range(1, 13)}, ["positive", *["spin"] * 12], "not integrable"),
+        ({(0,): 6.0} | {(0, k): 0.4 for k in range(1, 14)}, ["positive", *["spin"] * 13], "unknown"),
+        (
+            {(k,): 1.0 for k in range(20)}
+            | {(k, k + 20): 0.9 for k in range(20)}
+            | {(k, k + 1): 1.0 for k in range(20, 39)},
+            ["positive"] * 20 + ["spin"] * 20,
+            "integrable",
+        ),
     ],
 )
 def test_integrability(theta, support, status):
     assert PolynomialModel.from_dict(theta, support=support).integrability().status == status
+
+
+def test_a_density_that_does_not_exist_at_some_values_names_them():
+    """In the units of X, with a direction in which it does not fall; what does exist has its closed form."""
+    model = PolynomialModel.from_dict({(0, 0): 1.0, (0, 0, 1): -0.4}, support=[None, [0, 1, 2, 3]], names=["x", "n"])
+    moved = MonomialBasis(2, terms=model.basis.terms).within(
+        tuple(space.standardised(0.0, 4.0 if i else 1.0) for i, space in enumerate(model.basis.spaces))
+    )
+    for found in (model, PolynomialModel(moved, model.theta * [1.0, 4.0], scale=[1.0, 4.0], names=["x", "n"])):
+        verdict = found.integrability()
+        assert verdict.reason == "the density of x has no finite integral where n is 3"
+        assert np.array_equal(np.abs(verdict.direction), [1.0, 0.0])
+        for ask in (found.log_partition, lambda found=found: found.logpdf([[1.0, 1.0]])):
+            with pytest.raises(
+                ValueError, match="no probability distribution: the density of x has no .* where n is 3"
+            ):
+                ask()
+    fine = PolynomialModel.from_dict({(0, 0): 1.0, (0, 0, 1): -0.3}, support=[None, [0, 1, 2, 3]])
+    assert fine.integrability().status == "integrable"
+    exact = np.log(np.sqrt(np.pi / (1 - 0.3 * np.arange(4))).sum())
+    assert fine.log_partition() == pytest.approx(exact, abs=1e-9)
+    down = PolynomialModel.from_dict({(0,): 1.0, (0, 0): 1.0, (0, 0, 1): 1.0}, support=[None, "spin"]).integrability()
+    assert (down.status, down.direction[0]) == ("not integrable", -1.0)  # exp(−x) where the square is gone
+    pair = PolynomialModel.from_dict({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 2.5}, support=[None, None, "spin"])
+    assert pair.integrability().reason.startswith("where x2 is -1, the energy falls without bound along x0")
+
+
+@pytest.mark.parametrize(
+    ("theta", "options"),
+    [
+        ({(0, 0): 0.5, (0, 0, 1): 3.0}, {"support": [None, (-1.0, 1.0)]}),
+        ({(0,): 1.0, (0, 1): 2.0}, {"support": ["positive", (-1.0, 1.0)]}),
+        ({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 2.5}, {"support": [None, None, (-1.0, 1.0)]}),
+        ({(0,): -0.2, (0, 0): 0.3, (1, 1): 2.0, (0, 1): -0.8}, {"functions": HeavyTails()}),
+    ],
+)
+def test_a_sum_that_has_no_end_is_refused(theta, options):
+    """Where nothing is proved, sums are found to be largest at the last of their nodes."""
+    model = PolynomialModel.from_dict(theta, **options)
+    assert model.integrability().status == "unknown"
+    for ask in (
+        model.log_partition,
+        lambda: model.logpdf(np.full((1, len(model.names)), 0.5)),
+        lambda: model.sample(3),
+    ):
+        with pytest.raises(
+            ValueError, match="no probability distribution: the sum over .* is largest where x0 is as far"
+        ):
+            ask()
+
+
+def test_functions_and_a_few_values_are_decided_value_by_value():
+    make = lambda c: PolynomialModel.from_dict(
+        {(0,): -1.0, (0, 0): 1.0, (0, 0, 1): c, (1,): 0.2}, functions=[LogPowers(), None], support=[None, "spin"]
+    )
+    assert make(1.2).integrability().reason == "the density of x0 has no finite integral where x1 is -1"
+    fine = make(0.5)  # Gamma(2) with rates 1 ± c
+    assert fine.integrability().status == "integrable"
+    exact = np.log(np.exp(-0.2) / 1.5**2 + np.exp(0.2) / 0.5**2)
+    assert fine.log_partition() == pytest.approx(exact, abs=1e-8)
 
 
 def test_supports_on_the_command_line(tmp_path):

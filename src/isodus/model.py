@@ -285,7 +285,8 @@ class PolynomialModel(Density):
         model has a covariance.
         """
         if self.basis.spaces is not None:
-            verdict = elsewhere.in_spaces(self.basis, self.theta, self.names)
+            values = [space.support.values or () for space in self._where[0] or ()]
+            verdict = elsewhere.in_spaces(self.basis, self.theta, self.names, values)
             return replace(verdict, direction=None if verdict.direction is None else verdict.direction * self.scale)
         with one_blas_thread():
             verdict = diagnostics.integrability(self.basis, self.theta, self.names, covariance=self.covariance)
