@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from . import description, diagnostics, elsewhere, formula, model_file, significance
+from . import description, diagnostics, elsewhere, formula, model_file, rounding, significance
 from . import energy as _energy
 from .arrays import Array, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis
@@ -273,9 +273,14 @@ class PolynomialModel(Density):
 
         So it is of all variables in rows where one of them is `outside` of its support.
         """
-        volume = self._log_volume[:, None]
-        log_density = lambda Y: _energy.conditional_log_density(self.basis, self.theta, Y) - on_device(volume, Y)
-        return self._inside(X, lambda rows: self._by_block(rows, log_density))
+        log_density = lambda Y: _energy.conditional_log_density(self.basis, self.theta, Y)
+
+        def found(rows: Array) -> Array:
+            value, units = self._by_block(rows, log_density), (self.location, self.scale)
+            value = rounding.mended(self.basis, self.theta, self.names, rows, units, value)
+            return value - on_device(self._log_volume, value)
+
+        return self._inside(X, found)
 
     def integrability(self) -> Integrability:
         """Whether the density exists: "integrable" or "not integrable", both proved, or "unknown", with the reason.
@@ -300,11 +305,12 @@ class PolynomialModel(Density):
         check_inside(rows, self.names, *self._where)
         return (rows - self.location) / self.scale
 
-    def _by_block(self, X: Array, function: Any) -> Array:
+    def _by_block(self, X: Array, function: Any, location: np.ndarray | None = None) -> Array:
         """function of standardised variables (p, b), returning (k, b), for all rows of X, as (n, k)."""
+        location = self.location if location is None else location
         width = len(self.basis.cofactors) + 3 * self.basis.degree * self.basis.n_variables
         rows = max(_BLOCK_BYTES // (8 * width), 1)
-        return by_block(matching_rows(X, self.names), self.location, self.scale, rows, function)
+        return by_block(matching_rows(X, self.names), location, self.scale, rows, function)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON; an existing file is replaced only by a complete one."""
