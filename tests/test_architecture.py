@@ -19,7 +19,8 @@ LAYERS = [
     {"basis"},
     {"conditional", "description", "energy", "lattice", "samples", "transforms"},
     {"blocks", "formula", "losses", "plotting", "solvers", "sampling", "positivity"},
-    {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "penalty_path", "streams"},
+    {"objective", "consensus", "regression", "diagnostics", "model_file", "penalties", "penalty_path", "streams"}
+    | {"rounding"},
     {"cluster", "density", "elsewhere", "inference", "refinement", "enforcement", "nodewise"},
     {"debiasing", "pilots", "strength", "path", "validation"},
     {"criteria"},

@@ -10,6 +10,7 @@ from scipy import integrate, optimize, stats
 from test_objective import objective_of
 
 from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching, open_samples
+from isodus.comparison import compare
 from isodus.functions import Fourier, HeavyTails, Hermite, Legendre, Logarithms, LogPowers
 from isodus.goodness import goodness_of_fit, residuals
 from isodus.losses.pseudo_likelihood import PseudoLikelihoodLoss
@@ -336,6 +337,58 @@ def test_files_residuals_and_missing_cells(name, tmp_path):
     assert all(space.support.holds(y).all() for space, y in zip(truth.basis.spaces, full.T, strict=True))
 
 
+OUTSIDE = {"half lines": -2.0, "intervals": 1.6, "spins": 0.5, "alphabets": 1.5, "Gamma": 0.0, "Legendre": -0.1}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_rows_outside_of_a_support_have_no_density(name):
+    """Also where the other variables are inside; nothing is given a value that is not, and what is told names it."""
+    truth, bad = truth_of(name), drawn(name)[:3000].copy()
+    supports, functions = zip(*truth.basis.spaces, strict=True)
+    est = PseudoLikelihood(2, support=list(supports), functions=list(functions)).fit(bad)
+    fine, wrong = est.score_samples(bad), OUTSIDE[name]
+    bad[7, 1] = wrong
+    assert np.array_equal(np.argwhere(est.model_.outside(bad)), [[7, 1]])
+    with pytest.warns(UserWarning, match="values of x1 are outside of the support at some of the samples, which sco"):
+        scores = est.score_samples(bad)
+    assert scores[7] == -np.inf
+    assert np.array_equal(np.delete(scores, 7), np.delete(fine, 7))
+    assert np.all(est.model_.conditional_log_density(bad)[7] == -np.inf)
+    assert est.model_.logpdf(bad[:9])[7] == -np.inf
+    for rows in (bad, open_samples(lambda: np.array_split(bad, 3))):
+        with pytest.warns(UserWarning, match="values of x1 are outside"):
+            assert est.score(rows) == -np.inf
+    with pytest.warns(UserWarning, match="values of x1 are outside"):  # what has no weight is not there
+        assert est.score(bad, sample_weight=np.arange(3000) != 7) == pytest.approx(np.delete(fine, 7).mean())
+    result = compare([est], bad)
+    assert result.table["no_density"][0] == "x1 (1 outside of its support)"
+    assert result.table["score"][0] == -np.inf
+    holes = bad[:20].copy()
+    holes[:, 0] = np.nan
+    for refused in (lambda: est.model_.conditional(0, bad), lambda: est.model_.impute(holes)):
+        with pytest.raises(ValueError, match=rf"x1 lives on .*, and 1 of .* values do not: {wrong:g} in row 7\. Mend"):
+            refused()
+    est.model_.conditional(1, bad)  # what is asked for is not looked at
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("ends", [(0.1, 0.7), (-1e3 / 3, 1e4 / 7), (1e6 + 0.1, 1e6 + 0.3), (0.3, INF)])
+def test_the_ends_of_a_support_are_inside_in_any_units(ends, dtype):
+    """Standardised and back they are others by rounding."""
+    low, high = ends
+    last = low + 1.0 if high == INF else high
+    X = np.random.default_rng(0).uniform(low, last, (500, 2))
+    X[0], X[1] = low, last
+    model = PseudoLikelihood(2, support=ends).fit(X).model_
+    rows = np.array([[low, low], [last, low], [low, last]], dtype)
+    assert not model.outside(rows).any()
+    assert np.isfinite(model.conditional_log_density(rows)).all()
+    for end in (0.0, 1.0) if high < INF else (0.0,):
+        one = model.conditional(0, X[:1])
+        assert np.isfinite(one.logpdf(one.quantile(end))).all()
+    assert model.outside([[low - 1e-9 * abs(low), last]]).tolist() == [[True, False]]
+
+
 def test_goodness_of_fit_tells_a_wrong_model():
     X = drawn("half lines")[:3000]
     right = ISODUS(2, support="positive").fit(X)
@@ -455,12 +508,92 @@ def test_bad_input(make, message, tmp_path, monkeypatch):
         ({(0, 0): 0.5, (1, 1): 0.5, (0, 1): 1.5}, "positive", "integrable"),
         ({(0, 0): -0.5}, (0.0, 1.0), "integrable"),
         ({(0, 0): 0.5, (0, 1): 3.0}, {1: "spin"}, "integrable"),
-        ({(0, 0): 0.5, (0, 0, 1): 3.0}, {1: "spin"}, "unknown"),
+        ({(0, 0): 0.5, (0, 0, 1): 3.0}, {1: "spin"}, "not integrable"),
+        ({(0, 0): 0.5, (0, 0, 1): 3.0}, {1: (-1.0, 1.0)}, "unknown"),
         ({(0, 0): -0.5, (0, 1): 3.0}, {1: "spin"}, "not integrable"),
+        ({(0, 0): 1.0, (0, 0, 1): 0.9, (1, 2): 0.3}, {1: "spin", 2: "spin"}, "integrable"),
+        ({(0, 0): 1.0, (0, 0, 1): 1.0}, {1: "spin"}, "not integrable"),  # flat where they cancel
+        ({(0,): 1.0, (0, 1): 1.2}, ["positive", [-1.0, 0.0, 1.0]], "not integrable"),
+        ({(0,): 1.0, (0, 1): 0.8}, ["positive", [-1.0, 0.0, 1.0]], "integrable"),
+        ({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 1.9}, {2: "spin"}, "integrable"),
+        ({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 2.1}, {2: "spin"}, "not integrable"),
+        ({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 1.1, (0, 1, 3): -1.1}, {2: "spin", 3: "spin"}, "not integrable"),
+        ({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 0.9, (0, 1, 3): -0.9}, {2: "spin", 3: "spin"}, "integrable"),
+        # of a rate that is a sum over many spins, and of many rates that have one each
+        ({(0,): 6.0} | {(0, k): 0.4 for k in range(1, 13)}, ["positive", *["spin"] * 12], "integrable"),
+        ({(0,): 4.7} | {(0, k): 0.4 for k in range(1, 13)}, ["positive", *["spin"] * 12], "not integrable"),
+        ({(0,): 6.0} | {(0, k): 0.4 for k in range(1, 14)}, ["positive", *["spin"] * 13], "unknown"),
+        (
+            {(k,): 1.0 for k in range(20)}
+            | {(k, k + 20): 0.9 for k in range(20)}
+            | {(k, k + 1): 1.0 for k in range(20, 39)},
+            ["positive"] * 20 + ["spin"] * 20,
+            "integrable",
+        ),
     ],
 )
 def test_integrability(theta, support, status):
     assert PolynomialModel.from_dict(theta, support=support).integrability().status == status
+
+
+def test_a_density_that_does_not_exist_at_some_values_names_them():
+    """In the units of X, with a direction in which it does not fall; what does exist has its closed form."""
+    model = PolynomialModel.from_dict({(0, 0): 1.0, (0, 0, 1): -0.4}, support=[None, [0, 1, 2, 3]], names=["x", "n"])
+    moved = MonomialBasis(2, terms=model.basis.terms).within(
+        tuple(space.standardised(0.0, 4.0 if i else 1.0) for i, space in enumerate(model.basis.spaces))
+    )
+    for found in (model, PolynomialModel(moved, model.theta * [1.0, 4.0], scale=[1.0, 4.0], names=["x", "n"])):
+        verdict = found.integrability()
+        assert verdict.reason == "the density of x has no finite integral where n is 3"
+        assert np.array_equal(np.abs(verdict.direction), [1.0, 0.0])
+        for ask in (found.log_partition, lambda found=found: found.logpdf([[1.0, 1.0]])):
+            with pytest.raises(
+                ValueError, match="no probability distribution: the density of x has no .* where n is 3"
+            ):
+                ask()
+    fine = PolynomialModel.from_dict({(0, 0): 1.0, (0, 0, 1): -0.3}, support=[None, [0, 1, 2, 3]])
+    assert fine.integrability().status == "integrable"
+    exact = np.log(np.sqrt(np.pi / (1 - 0.3 * np.arange(4))).sum())
+    assert fine.log_partition() == pytest.approx(exact, abs=1e-9)
+    down = PolynomialModel.from_dict({(0,): 1.0, (0, 0): 1.0, (0, 0, 1): 1.0}, support=[None, "spin"]).integrability()
+    assert (down.status, down.direction[0]) == ("not integrable", -1.0)  # exp(−x) where the square is gone
+    pair = PolynomialModel.from_dict({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 2.5}, support=[None, None, "spin"])
+    assert pair.integrability().reason.startswith("where x2 is -1, the energy falls without bound along x0")
+
+
+@pytest.mark.parametrize(
+    ("theta", "options"),
+    [
+        ({(0, 0): 0.5, (0, 0, 1): 3.0}, {"support": [None, (-1.0, 1.0)]}),
+        ({(0,): 1.0, (0, 1): 2.0}, {"support": ["positive", (-1.0, 1.0)]}),
+        ({(0, 0): 1.0, (1, 1): 1.0, (0, 1, 2): 2.5}, {"support": [None, None, (-1.0, 1.0)]}),
+        ({(0,): -0.2, (0, 0): 0.3, (1, 1): 2.0, (0, 1): -0.8}, {"functions": HeavyTails()}),
+    ],
+)
+def test_a_sum_that_has_no_end_is_refused(theta, options):
+    """Where nothing is proved, sums are found to be largest at the last of their nodes."""
+    model = PolynomialModel.from_dict(theta, **options)
+    assert model.integrability().status == "unknown"
+    for ask in (
+        model.log_partition,
+        lambda: model.logpdf(np.full((1, len(model.names)), 0.5)),
+        lambda: model.sample(3),
+    ):
+        with pytest.raises(
+            ValueError, match="no probability distribution: the sum over .* is largest where x0 is as far"
+        ):
+            ask()
+
+
+def test_functions_and_a_few_values_are_decided_value_by_value():
+    make = lambda c: PolynomialModel.from_dict(
+        {(0,): -1.0, (0, 0): 1.0, (0, 0, 1): c, (1,): 0.2}, functions=[LogPowers(), None], support=[None, "spin"]
+    )
+    assert make(1.2).integrability().reason == "the density of x0 has no finite integral where x1 is -1"
+    fine = make(0.5)  # Gamma(2) with rates 1 ± c
+    assert fine.integrability().status == "integrable"
+    exact = np.log(np.exp(-0.2) / 1.5**2 + np.exp(0.2) / 0.5**2)
+    assert fine.log_partition() == pytest.approx(exact, abs=1e-8)
 
 
 def test_supports_on_the_command_line(tmp_path):

@@ -42,7 +42,8 @@ class Comparison:
         A row a model, the best first. name; n_terms: parameters that are not zero, in standardised variables; degree:
         of these; score: mean over samples and variables of log P(x_i | rest), in nats; stderr; difference: from the
         best, with the standard error difference_stderr of the differences sample by sample; z: their ratio;
-        no_density: variables whose conditional density does not exist at so many samples, which makes a score −inf.
+        no_density: variables whose conditional density does not exist at so many samples, or that are outside of their
+        support there, which makes a score −inf.
     wald : DataFrame
         A row a model with terms beyond degree 2: name; chi2, df, p_value of Wald's test that they are zero; note.
     nested : DataFrame
@@ -95,8 +96,10 @@ def compare(models: Mapping[str, Any] | Sequence[Any], X: Any, *, sample_weight:
     weight: Any = np.ones(len(rows)) if sample_weight is None else check_weight(sample_weight, rows)[0]
     if len(rows) < 2:
         raise ValueError("X has one row, and a standard error takes two or more")
-    densities = [to_host(model.conditional_log_density(X))[weight > 0] for model in named.values()]
-    table = _scores(named, densities, weight[weight > 0])
+    some = weight > 0
+    densities = [to_host(model.conditional_log_density(X))[some] for model in named.values()]
+    outside = [to_host(model.outside(X))[some] for model in named.values()]
+    table = _scores(named, densities, outside, weight[some])
     tied = table[np.isfinite(table["score"]) & (table["difference"] >= -_TIE * table["difference_stderr"])]
     chosen = None if tied.empty else str(tied.sort_values(["n_terms", "degree"], kind="stable")["name"].iloc[0])
     higher = {name: model for name, model in named.items() if model.basis.degree > 2}
@@ -194,8 +197,13 @@ def _model(thing: Any, what: str) -> PolynomialModel:
     return model
 
 
-def _scores(named: Mapping[str, PolynomialModel], densities: Sequence[np.ndarray], weight: np.ndarray) -> pd.DataFrame:
-    """The table of `compare`; densities: log P(x_i | rest) of each model, (n, p); weight: (n,)."""
+def _scores(
+    named: Mapping[str, PolynomialModel],
+    densities: Sequence[np.ndarray],
+    outside: Sequence[np.ndarray],
+    weight: np.ndarray,
+) -> pd.DataFrame:
+    """The table of `compare`; of each model, (n, p), log P(x_i | rest) and which x_i are `outside`; weight: (n,)."""
     n, rows = weight.sum(), []
 
     def mean(values: np.ndarray) -> tuple[float, float]:
@@ -206,12 +214,14 @@ def _scores(named: Mapping[str, PolynomialModel], densities: Sequence[np.ndarray
 
     scores = [values.mean(axis=1) for values in densities]
     best = max(scores, key=lambda values: mean(values)[0])
-    for (name, model), values, own in zip(named.items(), densities, scores, strict=True):
-        there, missing = model.theta != 0, np.count_nonzero(~np.isfinite(values), axis=0)
+    for (name, model), values, out, own in zip(named.items(), densities, outside, scores, strict=True):
+        there, inside = model.theta != 0, ~out.any(axis=1, keepdims=True)
+        lost = {"": ~np.isfinite(values) & inside, " outside of its support": out}
         size = np.count_nonzero(there), int(model.basis.degrees[there].max(initial=0))
         difference, error = mean(own - best) if np.isfinite(best).all() else (np.nan, np.nan)
         z = difference / error if error > 0 else np.nan
-        where = ", ".join(f"{model.names[i]} ({missing[i]:,})" for i in np.flatnonzero(missing))
+        counts = [(i, np.count_nonzero(cells[:, i]), why) for why, cells in lost.items() for i in range(cells.shape[1])]
+        where = ", ".join(f"{model.names[i]} ({many:,}{why})" for i, many, why in counts if many)
         rows.append((name, *size, *mean(own), difference, error, z, where))
     columns = ["name", "n_terms", "degree", "score", "stderr", "difference", "difference_stderr", "z", "no_density"]
     return pd.DataFrame(rows, columns=columns).sort_values("score", ascending=False, kind="stable", ignore_index=True)

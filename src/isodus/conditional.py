@@ -185,7 +185,7 @@ class Conditional:
     def _in_space(self, y: np.ndarray) -> np.ndarray:
         """The log of the density at y, (n,) or (k, n), where it is not on the line or not of powers."""
         support, log_z = self.space.support, to_host(self.space.expectations(self.a, means=False).log_z)
-        inside = support.holds(y)
+        inside = support.holds(y, support.in_units(self.location, self.scale).slack(self.location) / self.scale)
         with np.errstate(all="ignore"):  # what is outside counts for nothing
             phi = self.space.features(np.where(inside, y, support.low if isfinite(support.low) else 0.0), len(self.a))
         value = -np.einsum("l...n,ln->...n", phi, self.a) - log_z

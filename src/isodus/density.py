@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from . import sampling
-from .arrays import Array, one_blas_thread
+from . import energy, rounding, sampling
+from .arrays import Array, namespace, on_device, one_blas_thread
 from .checks import count, finite_rows, generator, positions, warn
 from .conditional import Conditional
 from .diagnostics import Integrability
 from .progress import Progress, Show
-from .samples import floating_rows
-from .sampling import given
-from .spaces import PLAIN
+from .samples import floating_rows, matching_rows
+from .sampling import gaussian, given
+from .spaces import PLAIN, Space, Spaces, check_inside
 
 if TYPE_CHECKING:
     from .basis import MonomialBasis
 
 __all__ = ["Density"]
+
+
+class _Centred(NamedTuple):
+    """θ in y about other locations, the groups of variables of that, and by how much the energy there is below zero."""
+
+    location: np.ndarray
+    theta: np.ndarray
+    groups: list[sampling.Group]
+    depth: float
+
+
+def _warn_of_estimate(value: float, error: float) -> None:
+    if error:
+        warn(
+            f"log Z is an estimate, by annealed importance sampling: {value:.6g} ± {error:.2g}. "
+            "return_error=True gives both"
+        )
 
 
 class Density:
@@ -34,7 +52,7 @@ class Density:
         scale: np.ndarray
         names: tuple[str, ...]
 
-        def energy(self, X: Array) -> Array: ...  # noqa: D102
+        def _by_block(self, X: Array, function: Any, location: np.ndarray | None = None) -> Array: ...
         def conditional_coefficients(self, i: int, X: Array) -> Array: ...  # noqa: D102
         def integrability(self) -> Integrability: ...  # noqa: D102
         def _standardised(self, X: Any, name: str, missing: bool = False) -> np.ndarray: ...
@@ -118,7 +136,7 @@ class Density:
     def conditional(self, i: int | str, X: Any) -> Conditional:
         """The distribution of one variable, by index or name, given the others, a row of X each; see `Conditional`.
 
-        The column of the variable itself is not looked at.
+        The column of the variable itself is not looked at. Values of others where these cannot be are a ValueError.
         """
         i = positions(i, self.names)[0] if isinstance(i, str) else range(self.basis.n_variables)[i]
         others = tuple(name for k, name in enumerate(self.names) if k != i)
@@ -127,8 +145,11 @@ class Density:
         if rows.ndim == 2 and rows.shape[1] == len(self.names):
             rows[:, i] = self.location[i] + self.scale[i] * space.inside
         finite_rows(rows, self.names, "X")
+        check_inside(rows, self.names, *self._where)
         a = self.conditional_coefficients(i, rows).T
-        return Conditional(self.names[i], a, self.location[i], self.scale[i], others, space)
+        found = Conditional(self.names[i], a, self.location[i], self.scale[i], others, space)
+        rounding.check_given(self.basis, self.theta, i, ((rows - self.location) / self.scale).T, found)
+        return found
 
     def log_partition(
         self, *, return_error: bool = False, rng: int | np.random.Generator | None = 0
@@ -138,33 +159,61 @@ class Density:
         Exact wherever `sample` is, to about 1e-7 times the root of the number of variables. Elsewhere it is estimated
         by annealed importance sampling from `rng`, with a warning, or with ``return_error=True`` its standard error.
         """
-        value, error = self._normalised(rng)
-        if error and not return_error:
-            warn(
-                f"log Z is an estimate, by annealed importance sampling: {value:.6g} ± {error:.2g}. "
-                "return_error=True gives both"
-            )
-        return (value, error) if return_error else value
+        about, error = self._normalised(rng)
+        value = about + self._centred.depth
+        if return_error:
+            return value, error
+        _warn_of_estimate(value, error)
+        return value
 
     def logpdf(self, X: Array, *, rng: int | np.random.Generator | None = 0) -> Array:
-        """The log density −E(x) − log Z at every row of X; the normalisation as in `log_partition`."""
-        value = -self.energy(X) - self.log_partition(rng=rng)
-        return value if self.basis.spaces is None else np.where(self._inside(X), value, -np.inf)
+        """The log density −E(x) − log Z at every row of X, the normalisation as in `log_partition`; −inf `outside`."""
+        (location, theta, _, depth), (log_z, error) = self._centred, self._normalised(rng)
+        _warn_of_estimate(log_z + depth, error)
+        own = lambda Y: energy.energy(self.basis, theta, Y)[None, :]
+        return self._inside(X, lambda rows: -self._by_block(rows, own, location)[:, 0] - log_z)
 
-    def _inside(self, X: Any) -> np.ndarray:
-        """Which rows of X lie where the model lives."""
-        rows = self._standardised(X, "X").T
-        return np.all([space.support.holds(y) for space, y in zip(self.basis.spaces or (), rows, strict=True)], axis=0)
+    def outside(self, X: Array) -> Array:
+        """Which values of X are where their variable cannot be, to rounding: a boolean array of shape (n, p)."""
+        rows = matching_rows(X, self.names)
+        xp, (spaces, slack) = namespace(rows), self._where
+        if spaces is None:
+            return xp.zeros(rows.shape, dtype=xp.bool, device=rows.device)
+        columns = (rows[:, i] for i in range(len(spaces)))
+        found = [(x == x) & ~space.holds(x, own) for x, space, own in zip(columns, spaces, slack, strict=True)]
+        return xp.stack(found, axis=1)
+
+    @cached_property
+    def _where(self) -> tuple[Spaces | None, list[float]]:
+        """Where variables live, in the units of X, and by how much rounding may put them beside that."""
+        if self.basis.spaces is None:
+            return None, []
+        location, scale = self.location.tolist(), self.scale.tolist()
+        spaces = tuple(map(Space.in_units, self.basis.spaces, location, scale))
+        return spaces, [space.support.slack(c) for space, c in zip(spaces, location, strict=True)]
+
+    def _inside(self, X: Any, function: Callable[[Array], Array]) -> Array:
+        """A function of the rows of X where they lie where the model lives, −inf elsewhere."""
+        rows = matching_rows(X, self.names)
+        if self.basis.spaces is None:
+            return function(rows)
+        xp, outside = namespace(rows), self.outside(rows)
+        gone = xp.any(outside, axis=1)
+        if not bool(xp.any(gone)):
+            return function(rows)
+        somewhere = self.location + self.scale * [space.inside for space in self.basis.spaces]
+        value = function(xp.where(outside, on_device(somewhere, rows), rows))
+        return xp.where(gone if value.ndim == 1 else gone[:, None], -xp.inf, value)
 
     def _normalised(self, rng: int | np.random.Generator | None) -> tuple[float, float]:
-        """log Z and its standard error; an estimate is remembered with its seed."""
-        volume = float(self._log_volume.sum())
+        """log Z, of energies as `_centred` has them, and its standard error; an estimate is kept with its seed."""
+        volume, groups = float(self._log_volume.sum()), self._centred.groups
         try:
-            return sampling.log_partition(self._groups) + volume, 0.0
+            return sampling.log_partition(groups) + volume, 0.0
         except sampling.NotExactError:
             seed, known = rng if isinstance(rng, int) else None, self._estimates
             if seed is None or seed not in known:
-                value, error = sampling.estimate_log_partition(self._groups, self.names, generator(rng))
+                value, error = sampling.estimate_log_partition(groups, self.names, generator(rng))
                 known[seed] = value + volume, error
             return known[seed]
 
@@ -189,6 +238,23 @@ class Density:
         """What sampling and normalisation need, if the density exists."""
         self._require_density()
         return sampling.prepare(self.basis, self.theta, self.names)
+
+    @cached_property
+    def _centred(self) -> _Centred:
+        """The energy with Gaussian groups of variables about their means, where it does not cancel."""
+        location, theta, groups, depth = self.location.copy(), self.theta.copy(), [], 0.0
+        for group in self._groups:
+            if group.gaussian:
+                v = group.variables
+                mean, lower, slip = gaussian.centre(group.basis, group.theta)
+                if not slip <= rounding.LOST:
+                    raise energy.cancels(f"where the density of {self.names[v[0]]} is", lower)
+                location[v] += self.scale[v] * mean
+                theta[(self.basis.degrees == 1) & np.isin(self.basis.factors[:, 0], v)] = 0.0
+                group = group._replace(theta=np.where(group.basis.degrees == 1, 0.0, group.theta))
+                depth += lower
+            groups.append(group)
+        return _Centred(location, theta, groups, depth)
 
     def _require_density(self) -> None:
         if self._verdict.status == "not integrable":

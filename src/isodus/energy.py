@@ -26,6 +26,7 @@ from .spaces import PLAIN, batches, powers
 __all__ = [
     "Coefficients",
     "Cofactors",
+    "cancels",
     "cofactor_matrix",
     "conditional_coefficients",
     "conditional_log_density",
@@ -261,6 +262,15 @@ def energy(basis: MonomialBasis, theta: np.ndarray, X: Array, C: Coefficients | 
     value = _horner(C, cofactor_matrix(basis, X), X)
     value *= X
     return namespace(X).sum(value, axis=0)
+
+
+def cancels(where: str, size: float) -> ValueError:
+    """What to raise where terms of this size add up to an energy that is lost in their rounding."""
+    return ValueError(
+        f"the energy cancels: {where}, terms of size {size:.1e} add up to it, more than double precision can tell. "
+        "If it is where it should be, write the model in variables centred there (location, scale). If it was learned "
+        "and is not there, isodus.match_moments finds one that is"
+    )
 
 
 def gradient(basis: MonomialBasis, theta: np.ndarray, X: Array, C: Coefficients | None = None) -> Array:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from . import description, diagnostics, elsewhere, formula, model_file, significance
+from . import description, diagnostics, elsewhere, formula, model_file, rounding, significance
 from . import energy as _energy
 from .arrays import Array, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis
@@ -20,7 +20,7 @@ from .density import Density
 from .diagnostics import Integrability
 from .samples import by_block, floating_rows, matching_rows
 from .sampling.gaussian import precision_matrix
-from .spaces import as_spaces
+from .spaces import as_spaces, check_inside
 
 if TYPE_CHECKING:
     import networkx
@@ -269,10 +269,18 @@ class PolynomialModel(Density):
         return self._by_block(X, block)
 
     def conditional_log_density(self, X: Array) -> Array:
-        """log P(x_i | rest) of every variable at every row of X, shape (n, p); −inf where it does not exist."""
-        volume = self._log_volume[:, None]
-        log_density = lambda Y: _energy.conditional_log_density(self.basis, self.theta, Y) - on_device(volume, Y)
-        return self._by_block(X, log_density)
+        """log P(x_i | rest) of every variable at every row of X, shape (n, p); −inf where it does not exist.
+
+        So it is of all variables in rows where one of them is `outside` of its support.
+        """
+        log_density = lambda Y: _energy.conditional_log_density(self.basis, self.theta, Y)
+
+        def found(rows: Array) -> Array:
+            value, units = self._by_block(rows, log_density), (self.location, self.scale)
+            value = rounding.mended(self.basis, self.theta, self.names, rows, units, value)
+            return value - on_device(self._log_volume, value)
+
+        return self._inside(X, found)
 
     def integrability(self) -> Integrability:
         """Whether the density exists: "integrable" or "not integrable", both proved, or "unknown", with the reason.
@@ -282,7 +290,8 @@ class PolynomialModel(Density):
         model has a covariance.
         """
         if self.basis.spaces is not None:
-            verdict = elsewhere.in_spaces(self.basis, self.theta, self.names)
+            values = [space.support.values or () for space in self._where[0] or ()]
+            verdict = elsewhere.in_spaces(self.basis, self.theta, self.names, values)
             return replace(verdict, direction=None if verdict.direction is None else verdict.direction * self.scale)
         with one_blas_thread():
             verdict = diagnostics.integrability(self.basis, self.theta, self.names, covariance=self.covariance)
@@ -293,13 +302,15 @@ class PolynomialModel(Density):
         """X, checked, as (n, p) in y on the host; missing: whether NaN is allowed."""
         rows = to_host(floating_rows(X, self.names)).astype(np.float64, copy=False)
         finite_rows(rows, self.names, name, missing)
+        check_inside(rows, self.names, *self._where)
         return (rows - self.location) / self.scale
 
-    def _by_block(self, X: Array, function: Any) -> Array:
+    def _by_block(self, X: Array, function: Any, location: np.ndarray | None = None) -> Array:
         """function of standardised variables (p, b), returning (k, b), for all rows of X, as (n, k)."""
+        location = self.location if location is None else location
         width = len(self.basis.cofactors) + 3 * self.basis.degree * self.basis.n_variables
         rows = max(_BLOCK_BYTES // (8 * width), 1)
-        return by_block(matching_rows(X, self.names), self.location, self.scale, rows, function)
+        return by_block(matching_rows(X, self.names), location, self.scale, rows, function)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON; an existing file is replaced only by a complete one."""

@@ -15,7 +15,7 @@ from .blocks import Blocked
 from .checks import warn
 from .dependence import INDEPENDENT, Dependence, check_groups
 from .samples import check_variation, no_variation, ordered, standardisation
-from .spaces import PLAIN, Space, Spaces, as_spaces
+from .spaces import PLAIN, Space, Spaces, as_spaces, check_inside
 from .suitability import check_relations, check_suitability
 from .validation import (
     check_blocked,
@@ -84,7 +84,7 @@ def prepare(
         how = check_dependence(estimator.dependence, estimator.weights, groups, X.shape[0])
         weight, n = check_weight(sample_weight, X, how.importance)
         spaces = _spaces(estimator, names)
-        _check_inside(X, spaces, names)
+        check_inside(X, names, spaces)
         in_order = ordered(X, weight) if spaces is None else None
         _check_suitability(X, weight, names, spaces, in_order)
         if weight is not None and bool(namespace(X).any(weight == 0)):  # what has no weight is not there
@@ -240,26 +240,6 @@ def _columns(X: Array, some: Sequence[int]) -> Array:
     return namespace(X).take(X, on_device(np.array(some), X), axis=1)
 
 
-def _check_inside(X: Array, spaces: Spaces | None, names: Sequence[str]) -> None:
-    """Refuse values where a variable cannot be."""
-    for i, (name, space) in enumerate(zip(names, spaces or (), strict=False)):
-        values = to_host(X[:, i])
-        outside = np.flatnonzero(~_holds(space, values))
-        if len(outside):
-            shown = ", ".join(f"{values[k]:g} in row {k}" for k in outside[:3])
-            raise ValueError(
-                f"{name} lives on {space.support}, and {len(outside)} of {len(values)} values do not: {shown}"
-                f"{', …' if len(outside) > 3 else ''}. Mend them, or give it another support"
-            )
-
-
-def _holds(space: Space, values: np.ndarray) -> np.ndarray:
-    inside = space.support.holds(values)
-    if getattr(space.functions, "ends", False):  # where functions are infinite
-        inside &= (values > space.support.low) & (values < space.support.high)
-    return inside
-
-
 def _middles(X: Array, weight: Array | None, names: Sequence[str], spaces: Spaces) -> tuple[np.ndarray, np.ndarray]:
     """Where each variable is, and how wide, as `standardisation` tells, or as its support does."""
     centre, width = np.zeros(len(names)), np.ones(len(names))
@@ -312,12 +292,12 @@ def _check_blocked(
         check_counts(X.total, n)
     spaces = _spaces(estimator, names)
     for name, space, low, high in zip(names, spaces or (), X.low, X.high, strict=False):
-        if not np.all(_holds(_without_values(space), np.array([low, high]))):
+        if not np.all(_without_values(space).holds(np.array([low, high]))):
             raise ValueError(
                 f"{name} lives on {space.support}, and its values go from {low:g} to {high:g}. Mend them, or give it "
                 "another support"
             )
-    _check_inside(X.kept, spaces, names)
+    check_inside(X.kept, names, spaces)
     _check_suitability(X.kept, X.kept_weight, names, spaces, numbers=X.kept_rows)
     constant = np.flatnonzero(X.low == X.high)
     if len(constant):

@@ -16,7 +16,7 @@ from .arrays import Array, empty, multiply_into, namespace, on_device, to_host
 from .supports import LINE, Support, as_support
 from .univariate.table import Expectations, cdf_of_table, expectations, quantile_of_table
 
-__all__ = ["PLAIN", "Space", "Spaces", "as_spaces", "batches", "powers"]
+__all__ = ["PLAIN", "Space", "Spaces", "as_spaces", "batches", "check_inside", "powers"]
 
 
 def powers(x: Array, s: int) -> Array:
@@ -52,6 +52,16 @@ class Space(NamedTuple):
     def standardised(self, location: float, scale: float) -> Space:
         """The same in y = (x − location)/scale."""
         return self._replace(support=self.support.standardised(location, scale))
+
+    def holds(self, x: Array, slack: float = 0.0) -> Array:
+        """Which of x it may be, or is by no more than `slack` beside; not the ends where functions are infinite."""
+        low, high = self.support[:2]
+        inside = self.support.holds(x, slack)
+        return inside & (x > low) & (x < high) if getattr(self.functions, "ends", False) else inside
+
+    def in_units(self, location: float, scale: float) -> Space:
+        """The same in x = location + scale·y, to rounding."""
+        return self._replace(support=self.support.in_units(location, scale))
 
     @property
     def inside(self) -> float:
@@ -167,6 +177,19 @@ def as_spaces(support: Any, functions: Any, names: Sequence[str]) -> Spaces | No
             raise ValueError(f"{name}: {type(what).__name__} has no values below {what.support.low:g}")
         found.append(space)
     return None if all(space == PLAIN for space in found) else tuple(found)
+
+
+def check_inside(X: Array, names: Sequence[str], spaces: Spaces | None, slack: Sequence[float] | None = None) -> None:
+    """Refuse values where a variable cannot be, X: (n, p), NaN for those that are not known; slack: by rounding."""
+    for i, (name, space) in enumerate(zip(names, spaces or (), strict=False)):
+        values = to_host(X[:, i])
+        outside = np.flatnonzero(~space.holds(values, slack[i] if slack is not None else 0.0) & ~np.isnan(values))
+        if len(outside):
+            shown = ", ".join(f"{values[k]:g} in row {k}" for k in outside[:3])
+            raise ValueError(
+                f"{name} lives on {space.support}, and {len(outside)} of {len(values)} values do not: {shown}"
+                f"{', …' if len(outside) > 3 else ''}. Mend them, or give it another support"
+            )
 
 
 def _is_support(given: Any) -> bool:

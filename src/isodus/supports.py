@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from math import inf, isfinite, pi
 from numbers import Real
+from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,20 +22,30 @@ class Support(NamedTuple):
     values: tuple[float, ...] | None = None
     circle: bool = False
 
-    def holds(self, x: np.ndarray) -> np.ndarray:
-        """Which of x lie in it."""
+    def holds(self, x: Any, slack: float = 0.0) -> Any:
+        """Which of x lie in it, or by no more than `slack` beside it; x: an array of any library."""
         if self.values is not None:
-            return np.isin(x, self.values)
+            return reduce(or_, (abs(x - value) <= slack for value in self.values))
         if self.circle:  # angles may have been wound up
-            return np.isfinite(x)
-        return (x >= self.low) & (x <= self.high)
+            return abs(x) < inf
+        return (x >= self.low - slack) & (x <= self.high + slack)
 
     def standardised(self, location: float, scale: float) -> Support:
         """The same in y = (x − location)/scale."""
+        return self._moved(lambda x: (x - location) / scale)
+
+    def in_units(self, location: float, scale: float) -> Support:
+        """The same in x = location + scale·y, to rounding."""
+        return self._moved(lambda y: location + scale * y)
+
+    def slack(self, location: float) -> float:
+        """How far beside it, as `in_units` gives it, rounding may put a value that is in it."""
+        return 2.0**-49 * sum(abs(x) for x in (self.low, self.high, location) if isfinite(x))
+
+    def _moved(self, to: Callable[[float], float]) -> Support:
         if self.circle:
             return self
-        values = None if self.values is None else tuple((v - location) / scale for v in self.values)
-        return Support((self.low - location) / scale, (self.high - location) / scale, values)
+        return Support(to(self.low), to(self.high), None if self.values is None else tuple(map(to, self.values)))
 
     @property
     def powers(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -38,31 +39,39 @@ class Fitted(BaseEstimator):
         """Mean over variables of log P(x_i | rest) at every row of X, in the units of X; shape (n,).
 
         The pseudo-log-likelihood a variable: comparable between estimators, degrees and settings. −inf,
-        with a warning, where a conditional density of the model does not exist.
+        with a warning, where a conditional density of the model does not exist, or a variable is outside of its
+        support.
         """
         check_is_fitted(self, "model_")
         X, names = check_samples(self, X, reset=False)
-        xp = namespace(X)
         values = self.model_.conditional_log_density(X)
-        self._warn_of_missing(np.flatnonzero(to_host(xp.any(xp.isinf(values), axis=0))), names)
-        return xp.mean(values, axis=1)
+        self._warn_of_missing(*_lost(self.model_, X, values), names)
+        return namespace(X).mean(values, axis=1)
 
     def score(self, X: Array, y: None = None, sample_weight: Array | None = None) -> float:
         """Mean of `score_samples`; higher is better. X may also be a stream (`open_samples`) or a Dask collection."""
         check_is_fitted(self, "model_")
         blocked = check_blocked(self, X, sample_weight, reset=False)
         if blocked is not None:
-            total, count, missing = blocked.source.reduce(partial(_scored, self.model_))
-            self._warn_of_missing(np.flatnonzero(missing), blocked.columns)
+            total, count, outside, missing = blocked.source.reduce(partial(_scored, self.model_))
+            self._warn_of_missing(outside, missing, blocked.columns)
             return float(total / count)
         values = to_host(self.score_samples(X))
         weight, _ = check_weight(sample_weight, values[:, None], self.weights == "importance")
+        if weight is not None:
+            values = np.where(weight > 0, values, 0.0)  # −inf of what has no weight is not there
         return float(np.average(values, weights=weight))
 
-    def _warn_of_missing(self, missing: np.ndarray, names: Sequence[str]) -> None:
-        if len(missing):
+    def _warn_of_missing(self, outside: np.ndarray, missing: np.ndarray, names: Sequence[str]) -> None:
+        """outside, missing: which variables, (p,), are outside of their support, or have no density, somewhere."""
+        if outside.any():
             warn(
-                f"the model has no conditional density for {', '.join(names[i] for i in missing)} at some of the "
+                f"values of {', '.join(compress(names, outside))} are outside of the support at some of the samples, "
+                "which score −inf: mend them, or give another support. model_.outside(X) tells which",
+            )
+        if missing.any():
+            warn(
+                f"the model has no conditional density for {', '.join(compress(names, missing))} at some of the "
                 "samples, which score −inf: lower the degree, or raise nu",
             )
 
@@ -122,7 +131,17 @@ class Fitted(BaseEstimator):
 
 
 def _scored(model: PolynomialModel, block: Block) -> np.ndarray:
-    """Of a block: the sum of its scores and of its weights, and for which variables a density is missing."""
+    """Of a block: the sum of its scores and of its weights, and which variables are lost to them."""
     values = model.conditional_log_density(block.X)
     weight = np.ones(len(values)) if block.weight is None else block.weight
-    return np.array([weight @ values.mean(axis=1), weight.sum(), np.isinf(values).any(axis=0)], dtype=object)
+    found = np.empty(4, dtype=object)
+    scores = np.where(weight > 0, values.mean(axis=1), 0.0)
+    found[:] = weight @ scores, weight.sum(), *_lost(model, block.X, values)
+    return found
+
+
+def _lost(model: PolynomialModel, X: Array, values: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Which variables, (p,), are outside of their support at some rows, and which have no density at some others."""
+    outside = to_host(model.outside(X))
+    inside = ~np.any(outside, axis=1, keepdims=True)
+    return np.any(outside, axis=0), np.any(np.isinf(to_host(values)) & inside, axis=0)

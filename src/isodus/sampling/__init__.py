@@ -65,6 +65,11 @@ class Group(NamedTuple):
     grid: Grid | None = None
     why: str = ""  # there is no exact way
 
+    @property
+    def gaussian(self) -> bool:
+        """Whether the energy is quadratic, on the line."""
+        return self.grid is None and not self.why
+
 
 def components(basis: MonomialBasis, theta: np.ndarray) -> list[np.ndarray]:
     """Groups of variables that do not interact with one another, each as sorted indices."""
@@ -116,7 +121,7 @@ def log_partition(groups: Sequence[Group]) -> float:
     The error is about 1e-7 times the root of the number of variables.
     """
     _check_exact(groups)
-    return sum(gaussian.log_z(g.basis, g.theta) if g.grid is None else g.grid.log_z for g in groups)
+    return sum(g.grid.log_z if g.grid is not None else gaussian.log_z(g.basis, g.theta) for g in groups)
 
 
 def _check_exact(groups: Sequence[Group]) -> None:

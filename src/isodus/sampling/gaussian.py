@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from ..basis import MonomialBasis
 
-__all__ = ["draw", "log_z", "precision_matrix"]
+__all__ = ["centre", "draw", "log_z", "precision_matrix"]
 
 
 def precision_matrix(basis: MonomialBasis, theta: np.ndarray) -> np.ndarray:
@@ -33,6 +33,17 @@ def log_z(basis: MonomialBasis, theta: np.ndarray) -> float:
     factor, linear = _factor(basis, theta)
     half = solve_triangular(factor, linear, lower=True)
     return float(half @ half / 2 - np.log(np.diagonal(factor)).sum() + len(half) * np.log(2 * np.pi) / 2)
+
+
+def centre(basis: MonomialBasis, theta: np.ndarray) -> tuple[np.ndarray, float, float]:
+    """The mean μ = −Λ⁻¹b, −E(μ) = ½ bᵀΛ⁻¹b, and by how many spreads μ is off by the rounding of b and Λ.
+
+    With v = x − μ the energy is E(μ) + ½ vᵀΛv, where nothing cancels.
+    """
+    factor, linear = _factor(basis, theta)
+    mean, half = -cho_solve((factor, True), linear), solve_triangular(factor, linear, lower=True)
+    rounding = np.finfo(np.float64).eps * (np.abs(precision_matrix(basis, theta)) @ np.abs(mean) + np.abs(linear))
+    return mean, float(half @ half / 2), float(np.linalg.norm(solve_triangular(factor, rounding, lower=True)))
 
 
 def _factor(basis: MonomialBasis, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -17,11 +17,11 @@ import numpy as np
 from .. import univariate
 from ..arrays import available_memory
 from ..basis import MonomialBasis
-from ..energy import energy
+from ..energy import cancels, energy
 from . import tree
 from .sweep import Conditionals, NotExactError, chains
 
-__all__ = ["Grid", "check_size", "find", "fits"]
+__all__ = ["Grid", "check_rounding", "check_size", "find", "fits"]
 
 _CHAINS, _SWEEPS = 16, 10
 _SPACING = 0.7  # of nodes, in widths of a conditional, to begin with
@@ -132,7 +132,7 @@ def _explore(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A range of every variable, low and high, and its width given the others where that is least; each (p,)."""
     X = chains(basis, theta, conditionals, names, rng, _CHAINS, _SWEEPS)
-    _check_rounding(basis, theta, X, names)
+    check_rounding(basis, theta, X, names, _CANCELS)
     a = _coefficients(conditionals, X)
     low, high = (univariate.quantile(a, np.full(a.shape[1], u)).reshape(len(X), -1) for u in (1e-9, 1 - 1e-9))
     return low.min(axis=1), high.max(axis=1), _widths(a, len(X))
@@ -151,15 +151,11 @@ def _widths(a: np.ndarray, p: int) -> np.ndarray:
     return 1 / np.sqrt(curvature.reshape(p, -1).max(axis=1))
 
 
-def _check_rounding(basis: MonomialBasis, theta: np.ndarray, X: np.ndarray, names: Sequence[str]) -> None:
-    """An error where the terms of the energy are so large beside their sum that doubles do not tell it."""
+def check_rounding(basis: MonomialBasis, theta: np.ndarray, X: np.ndarray, names: Sequence[str], most: float) -> None:
+    """An error where the terms of the energy are so large beside their sum that its rounding is above `most`."""
     size = energy(basis, np.abs(theta), np.abs(X)).max()
-    if not size * np.finfo(np.float64).eps <= _CANCELS:
-        raise ValueError(
-            f"the energy cancels: where the density of {_some(names)} is, terms of size {size:.1e} add up to it, more "
-            "than double precision can tell. If it is where it should be, write the model in variables centred there "
-            "(location, scale). If it was learned and is not there, isodus.match_moments finds one that is"
-        )
+    if not size * np.finfo(np.float64).eps <= most:
+        raise cancels(f"where the density of {_some(names)} is", size)
 
 
 def _size(steps: Sequence[tree.Step], nodes: Sequence[tree.Nodes]) -> tuple[float, float]:

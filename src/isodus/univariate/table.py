@@ -19,13 +19,23 @@ import numpy as np
 from ..arrays import Array, namespace, on_device, to_host
 from ..supports import Support
 
-__all__ = ["Expectations", "Nodes", "cdf_of_table", "expectations", "moments_of_table", "nodes_of", "quantile_of_table"]
+__all__ = [
+    "NOTHING",
+    "Expectations",
+    "Nodes",
+    "cdf_of_table",
+    "expectations",
+    "moments_of_table",
+    "nodes_of",
+    "open_ends",
+    "quantile_of_table",
+]
 
 _ORDER = 16  # nodes of a panel
 _FIRST, _LAST = 4, 512  # panels: to begin with, and at most
 _CLOSE = 1e-9  # relative error of the mass of panels
 _CELLS = 1 << 20  # nodes and rows at a time
-_NOTHING = 1e-13  # of the mass, at an end where x has no bound, that counts as none
+NOTHING = 1e-13  # of the mass, at an end where x has no bound, that counts as none
 _STEPS = 60
 _NO_WEIGHT = 1e-25  # of a node: finer nodes about it are left out
 _LARGEST = 1e120  # value of a function whose square is still a number
@@ -120,6 +130,11 @@ def nodes_of(support: Support, functions: Any, s: int, panels: int, whole: bool 
     return Nodes(x, weight, np.where(finite, phi, 0.0), edges, int(first), int(last))
 
 
+def open_ends(support: Support, functions: Any) -> bool:
+    """Whether nothing may be left at the first and last of the nodes, beyond which x goes on."""
+    return support.values is None and _map(support, _ends(functions)).open_ends
+
+
 def _ends(functions: Any) -> bool:
     return bool(getattr(functions, "ends", False))
 
@@ -181,11 +196,11 @@ def _summed(
     xp, (s, n) = namespace(a), a.shape
     nodes = _between(nodes_of(support, functions, s, panels), *ends)
     step = max(_CELLS // len(nodes.x), 1)
-    open_ends = support.values is None and _map(support, _ends(functions)).open_ends
-    parts = [_some(a[:, k : min(k + step, n)], nodes, second, open_ends) for k in range(0, max(n, 1), step)]
+    opened = open_ends(support, functions)
+    parts = [_some(a[:, k : min(k + step, n)], nodes, second, opened) for k in range(0, max(n, 1), step)]
     joined = [xp.concat([part[i] for part in parts], axis=-1) for i in range(5) if parts[0][i] is not None]
     log_z, mean, mode, exists = joined[0], joined[1], joined[-2], to_host(joined[-1])
-    used = np.flatnonzero(np.any([to_host(part[5]) for part in parts], axis=0)) if open_ends else np.empty(0, int)
+    used = np.flatnonzero(np.any([to_host(part[5]) for part in parts], axis=0)) if opened else np.empty(0, int)
     if len(used):
         first, last = max(used[0] - 1, 0), min(used[-1] + 1, len(nodes.x) - 1)
         ends = (nodes.x[first] if first else ends[0], nodes.x[last] if last < len(nodes.x) - 1 else ends[1])
@@ -221,7 +236,7 @@ def _some(a: Array, nodes: Nodes, second: bool, open_ends: bool) -> tuple[Any, .
         log_z = xp.log(Z) - least
         exists = xp.isfinite(log_z)
         if open_ends:
-            exists = exists & (w[nodes.first, :] <= _NOTHING * Z) & (w[nodes.last, :] <= _NOTHING * Z)
+            exists = exists & (w[nodes.first, :] <= NOTHING * Z) & (w[nodes.last, :] <= NOTHING * Z)
         w /= Z
         phi, squares = on_device(nodes.phi, a), None
         mean = phi @ w
@@ -237,13 +252,13 @@ def _some(a: Array, nodes: Nodes, second: bool, open_ends: bool) -> tuple[Any, .
 def moments_of_table(a: np.ndarray, support: Support, functions: Any) -> tuple[np.ndarray, np.ndarray]:
     """E x and E x², (n,); NaN where tails are so heavy that they do not exist."""
     nodes, mass = _panels(a, support, functions, whole=False)
-    out, open_ends = [], _map(support, _ends(functions)).open_ends
+    out, opened = [], open_ends(support, functions)
     for power in (1, 2):
         with np.errstate(over="ignore", invalid="ignore"):
             part = mass * (np.sign(nodes.x) ** power * np.abs(nodes.x) ** power)[:, None]
             part = np.where(mass > 0, part, 0.0)
             ends = np.abs(part[nodes.first]) + np.abs(part[nodes.last])
-            exists = (ends <= 1e-9 * np.abs(part).sum(axis=0)) | (not open_ends)
+            exists = (ends <= 1e-9 * np.abs(part).sum(axis=0)) | (not opened)
             out.append(np.where(exists, part.sum(axis=0), np.nan))
     return out[0], out[1]
 
