@@ -77,7 +77,7 @@ def prepare(
     blocked = check_blocked(estimator, X, sample_weight)
     if blocked is not None and blocked.few:
         X, sample_weight = blocked.gathered()
-        X = pd.DataFrame(X, columns=blocked.columns) if hasattr(estimator, "feature_names_in_") else X
+        X = X if estimator._columns is None else pd.DataFrame(X, columns=estimator._columns)
         blocked = None
     if blocked is None:
         X, names = check_samples(estimator, X, single=True)
@@ -147,7 +147,7 @@ def _in_units(
 
 def _spaces(estimator: Any, names: Sequence[str]) -> Spaces | None:
     """What variables are: as the estimator says, or its basis."""
-    given = as_spaces(estimator.support, estimator.functions, names)
+    given = as_spaces(estimator.support, estimator.functions, estimator._columns or names)
     own = None if estimator.basis is None else estimator.basis.spaces
     if given is not None and own is not None:
         raise ValueError("the basis says where variables live already: leave out support and functions")

@@ -33,6 +33,7 @@ class Fitted(BaseEstimator):
     _joint_loss: Loss | None
     _how = INDEPENDENT
     _weighted = _split = False
+    _columns: list[Any] | None = None  # of the frame that was fitted, as they are called there
 
     def score_samples(self, X: Array) -> Array:
         """Mean over variables of log P(x_i | rest) at every row of X, in the units of X; shape (n,).
