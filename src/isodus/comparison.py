@@ -73,7 +73,8 @@ def compare(models: Mapping[str, Any] | Sequence[Any], X: Any, *, sample_weight:
     Parameters
     ----------
     models : dict of names to models, or sequence of models
-        Fitted estimators, or `PolynomialModel`, over the same variables.
+        Fitted estimators, or `PolynomialModel`, over the same variables. Where one gives a variable a density, and
+        another probabilities of a few values, their scores are not comparable, which is an error.
     X : array or DataFrame of shape (n_samples, n_variables)
         Samples that no model was fitted to: on others the model with the most terms looks best. Standard errors take
         them to be independent of one another.
@@ -142,6 +143,7 @@ def nested_test(large: Any, small: Any = None, *, terms: Terms | None = None) ->
     raw, left = False, small
     if isinstance(small, PolynomialModel) or hasattr(small, "fit"):
         less = _model(small, "small")
+        _check_values({"large": model, "small": less})
         raw = not less.basis.closed_under_translation
         left = [[less.names[v] for v in term] for term in less.basis.terms]
     elif isinstance(small, MonomialBasis) or is_index(small):
@@ -184,7 +186,31 @@ def _named(models: Any, X: Any) -> dict[str, PolynomialModel]:
             raise ValueError(f"{name} has other variables than the first model: {odd[0]} is in one of them only")
         if model.names != first and not isinstance(X, pd.DataFrame):
             raise ValueError("the models have the variables in different orders: give X as a DataFrame, with names")
+        _check_values(dict([next(iter(named.items())), (name, model)]))
     return named
+
+
+def _check_values(two: Mapping[str, PolynomialModel]) -> None:
+    """Refuse models of which one gives probabilities of values where the other has a density, or other values."""
+    found = [{name: _values(model, i) for i, name in enumerate(model.names)} for model in two.values()]
+    for name in (name for name, values in found[0].items() if values != found[-1].get(name, values)):
+        listed = " and ".join(f"{_on(each[name])} by {who}" for who, each in zip(two, found, strict=True))
+        raise ValueError(
+            f"{name} has {listed}: probabilities of values are not to be compared with a density, nor with those of "
+            "other values. Fit the models with one support of that column"
+        )
+
+
+def _values(model: PolynomialModel, i: int) -> tuple[float, ...] | None:
+    """Those that a variable has, in the units of X; None where it has a density."""
+    values = None if model.basis.spaces is None else model.basis.spaces[i].support.values
+    return None if values is None else tuple(np.round(np.array(values) * model.scale[i] + model.location[i], 9))
+
+
+def _on(values: tuple[float, ...] | None) -> str:
+    if values is None:
+        return "a density"
+    return f"the values {', '.join(f'{v:g}' for v in values)}" if len(values) < 9 else f"{len(values)} values"
 
 
 def _model(thing: Any, what: str) -> PolynomialModel:
