@@ -158,9 +158,10 @@ def _spaces(estimator: Any, names: Sequence[str]) -> Spaces | None:
     degree = estimator.degree if estimator.basis is None else estimator.basis.degree
     if on_line and degree % 2:
         where = "" if spaces is None else f", where {on_line[0]} lives"
+        lower = f", or {degree - 1}" if degree > 1 else ""
         raise ValueError(
             f"degree={degree} is odd: exp(−x^{degree}) grows without bound on one side, so no density of that "
-            f"degree exists on the real line{where}. Use degree={degree + 1}, or {max(degree - 1, 2)}"
+            f"degree exists on the real line{where}. Use degree={degree + 1}{lower}"
         )
     if spaces is not None and estimator._needs_slopes:
         _check_slopes(spaces, names)
