@@ -89,6 +89,16 @@ def test_probabilities_of_values_are_not_compared_with_a_density():
     assert compare({"spin": spin, "truth": SPIN_AND_LINE}, X).recommended in ("spin", "truth")
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight sums to")
+def test_weights_that_are_less_than_a_sample_are_refused():
+    X = frame(np.random.default_rng(0).normal(0, 0.8, (400, 2)))
+    models = {"one": at(0.78), "two": at(0.7)}
+    for total in (0.5, 1.0):
+        with pytest.raises(ValueError, match=f"sample_weight sums to {total:g}: .* takes more than one sample. Give"):
+            compare(models, X, sample_weight=np.full(400, total / 400))
+    assert "nan" not in compare(models, X, sample_weight=np.full(400, 2 / 400)).verdict
+
+
 def test_values_are_those_of_the_samples_whatever_the_scale():
     X = np.asarray(SPIN_AND_LINE.sample(500, rng=0)) * [0.3, 1.0]
     fits = [ISODUS(2, support=[[-0.3, 0.3], None], scale=scale).fit(X) for scale in (True, False)]
