@@ -5,6 +5,7 @@ import warnings
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, optimize, stats
 from sklearn.base import clone
@@ -529,3 +530,15 @@ def test_degree_1_is_no_density_on_the_line():
     for support, where in ((None, ""), (["positive", None], ", where x1 lives")):
         with pytest.raises(ValueError, match=f"degree=1 is odd.*no density of that degree.*line{where}. Use degree=2$"):
             PseudoLikelihood(1, support=support).fit(X)
+
+
+def test_degrees_are_asked_about():
+    angle = np.random.default_rng(0).vonmises(1.0, 1.0, (500, 2))
+    with pytest.warns(
+        UserWarning, match=r"x1: angles are in radians, and 9\d% of its values lie beyond ±4π. Are they d"
+    ):
+        ISODUS(2, support="circle").fit(angle * [1.0, 180 / np.pi])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ISODUS(2, support="circle").fit(angle + 2 * np.pi)  # a turn is nothing
+        ISODUS(2, support={"b": "positive"}).fit(pd.DataFrame({"a": angle[:, 0], "b": 100 + angle[:, 1]}))

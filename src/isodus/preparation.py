@@ -31,6 +31,7 @@ from .validation import (
 __all__ = ["Setting", "prepare"]
 
 _FEW_GROUPS = 30
+_TURNED = 0.1  # of the angles, beyond two turns, from which on they may be degrees
 _LARGE = 0.1  # minutes or GB from which a size is worth telling
 
 
@@ -96,6 +97,7 @@ def prepare(
     else:
         X, names, how, n, spaces = _check_blocked(estimator, blocked, groups)
         some, weight, in_order = blocked.kept, blocked.kept_weight, None
+    _question_angles(some, spaces, names)
     if spaces is None:
         check_relations(some, names, degree, in_order, penalised)
     elif ordinary := _ordinary(spaces):
@@ -252,6 +254,18 @@ def _check_inside(X: Array, spaces: Spaces | None, names: Sequence[str]) -> None
                 f"{name} lives on {space.support}, and {len(outside)} of {len(values)} values do not: {shown}"
                 f"{', …' if len(outside) > 3 else ''}. Mend them, or give it another support"
             )
+
+
+def _question_angles(X: Array, spaces: Spaces | None, names: Sequence[str]) -> None:
+    """Ask of angles of which many lie turns away whether they are degrees."""
+    for i, (name, space) in enumerate(zip(names, spaces or (), strict=False)):
+        if space.support.circle:
+            share = float(np.mean(np.abs(to_host(X[:, i])) > 4 * np.pi))
+            if share > _TURNED:
+                warn(
+                    f"{name}: angles are in radians, and {share:.0%} of its values lie beyond ±4π. Are they degrees? "
+                    "Then give np.deg2rad of the column; if they count whole turns, all is well"
+                )
 
 
 def _holds(space: Space, values: np.ndarray) -> np.ndarray:
