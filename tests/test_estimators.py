@@ -351,6 +351,14 @@ def test_a_key_is_the_name_of_a_column_before_it_is_a_position(columns):
     assert set(by_position.model_.hyperedges()) == {("a", "c")}
 
 
+def test_frames_of_other_libraries_have_names_too(pair):
+    frame = pd.DataFrame(pair[:300], columns=["Raf", "Mek"])
+    table = pytest.importorskip("pyarrow").Table.from_pandas(frame)
+    est = ISODUS(2, support={"Raf": (-100, 100)}).fit(table)
+    assert est.model_.names == ("Raf", "Mek")
+    assert est.score(table) == est.score(frame)
+
+
 def test_names_that_are_one_as_strings_and_keys_of_one_column_are_refused():
     frame = pd.DataFrame(np.random.default_rng(1).exponential(size=(50, 2)), columns=[1, 0])
     with pytest.raises(ValueError, match="duplicate column names: '1'"):

@@ -103,10 +103,11 @@ def check_samples(
             ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )
+    if columns is None and hasattr(estimator, "feature_names_in_"):  # of a frame that is not pandas'
+        columns = estimator.feature_names_in_.tolist()
     if reset:
         estimator._columns = columns
-    elif columns is None:
-        columns = getattr(estimator, "_columns", None)
+    columns = columns or getattr(estimator, "_columns", None)
     names = [f"x{i}" for i in range(X.shape[1])] if columns is None else [str(name) for name in columns]
     _check_finite(X, names)
     device = getattr(estimator, "device", None)
