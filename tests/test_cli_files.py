@@ -41,11 +41,15 @@ READABLE = {
     "tabs": lambda f: as_csv(f, sep="\t").encode(),
     "Latin-1": lambda f: as_csv(f).encode("latin-1"),
     "Windows line ends": lambda f: as_csv(f, lineterminator="\r\n").encode(),
+    "UTF-16": lambda f: as_csv(f, sep="\t").encode("utf-16"),
+    "UTF-16, big end first": lambda f: b"\xfe\xff" + as_csv(f).encode("utf-16-be"),
 }
 SAID = {
     "semicolons and decimal commas": "fields separated by semicolons, decimal commas",
     "tabs": "fields separated by tabs",
     "Latin-1": "text in Latin-1, not UTF-8",
+    "UTF-16": "fields separated by tabs, text in UTF-16, not UTF-8",
+    "UTF-16, big end first": "text in UTF-16, not UTF-8",
 }
 
 
@@ -100,6 +104,32 @@ def test_standard_input_columns_by_pattern_weights_and_level(frame):
     assert found["n_samples"] == 2 * N
     expected = ISODUS(2).fit(table[["gene_a", "gene_b"]], sample_weight=table["times"]).model_.to_frame(level=0.9)
     np.testing.assert_allclose([row["ci_low"] for row in found["terms"]], expected["ci_low"], rtol=1e-6)
+
+
+def test_a_file_that_is_given_twice_is_refused(tmp_path, frame):
+    path, link = tmp_path / "data.csv", tmp_path / "link.csv"
+    path.write_text(as_csv(frame))
+    link.symlink_to(path)
+    for twice in ([path, path], [path, tmp_path / "." / ".." / tmp_path.name / "data.csv"], [path, link], ["-", "-"]):
+        named = "standard input" if twice[0] == "-" else str(twice[1])
+        refused(isodus("fit", *twice, stdin=b"a,b\n1,2\n"), f"{named} is given twice", "its rows would count twice")
+
+
+def test_integers_without_a_header_are_told(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.poisson(50, (60, 2)) * [1, 2])
+    path, said = tmp_path / "data.csv", "is taken for names: if it is a sample, as all others, add a header line"
+    headless = {"47,-90": True, "0,1": False, "1,2": False, "a,7": False, "7,8": True}
+    for header, told in headless.items():
+        path.write_text(header + "\n" + rows.to_csv(index=False, header=False))
+        done = isodus("fit", path, "--degree", 2, "--json")
+        assert done.returncode == 0, done.stderr.decode()
+        lines_said = [line for line in json.loads(done.stdout)["said"] if said in line]
+        assert lines_said == ([f"{path}: the first line ({header.replace(',', ', ')}) {said}"] if told else [])
+    path.write_text("7,8\n" + (rows + 0.5).to_csv(index=False, header=False))  # of fractions they are names
+    assert said not in isodus("fit", path, "--degree", 2, "--json").stdout.decode()
+    path.write_text("1,0,1\n0,1,1\n")
+    refused(isodus("fit", path), "begins with numbers (1, 0, 1, …), not with names: add a header line")
 
 
 def refused(done, *words):

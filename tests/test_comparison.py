@@ -70,6 +70,43 @@ def test_scores_are_those_of_the_estimators():
         assert table.loc[name, "score"] == pytest.approx(estimator.score(X), rel=1e-12)
 
 
+SPIN_AND_LINE = PolynomialModel.from_dict({(0,): 0.2, (0, 1): 0.5, (1, 1): 0.5}, support=["spin", None])
+
+
+def test_probabilities_of_values_are_not_compared_with_a_density():
+    X = np.asarray(SPIN_AND_LINE.sample(500, rng=0))
+    spin, other = ISODUS(2, support=["spin", None]).fit(X), ISODUS(2, support=[[-1, 0, 1], None]).fit(X)
+    with pytest.warns(UserWarning, match="x0"):
+        line = ISODUS(4).fit(X)
+    with pytest.raises(ValueError, match="x0 has the values -1, 1 by spin and a density by line: probabilities of"):
+        compare({"spin": spin, "line": line}, X)
+    with pytest.raises(ValueError, match="x0 has a density by line and the values -1, 0, 1 by three: prob"):
+        compare({"line": line, "more": line, "three": other}, X)
+    with pytest.raises(ValueError, match="x0 has the values -1, 1 by spin and the values -1, 0, 1 by three"):
+        compare({"spin": spin, "three": other}, X)
+    with pytest.raises(ValueError, match="x0 has a density by large and the values -1, 1 by small"):
+        nested_test(line, spin)
+    assert compare({"spin": spin, "truth": SPIN_AND_LINE}, X).recommended in ("spin", "truth")
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight sums to")
+def test_weights_that_are_less_than_a_sample_are_refused():
+    X = frame(np.random.default_rng(0).normal(0, 0.8, (400, 2)))
+    models = {"one": at(0.78), "two": at(0.7)}
+    for total in (0.5, 1.0):
+        with pytest.raises(ValueError, match=f"sample_weight sums to {total:g}: .* takes more than one sample. Give"):
+            compare(models, X, sample_weight=np.full(400, total / 400))
+    assert "nan" not in compare(models, X, sample_weight=np.full(400, 2 / 400)).verdict
+
+
+def test_values_are_those_of_the_samples_whatever_the_scale():
+    X = np.asarray(SPIN_AND_LINE.sample(500, rng=0)) * [0.3, 1.0]
+    fits = [ISODUS(2, support=[[-0.3, 0.3], None], scale=scale).fit(X) for scale in (True, False)]
+    assert np.isfinite(compare(fits, X).table["score"]).all()
+    positive = [ISODUS(2, support=[None, support]).fit(np.abs(X) + X) for support in ((0, np.inf), None)]
+    assert np.isfinite(compare(positive, np.abs(X) + X).table["score"]).all()  # densities both
+
+
 def test_a_simpler_model_is_taken_within_two_standard_errors():
     X = frame(np.random.default_rng(0).normal(0, 0.8, (400, 2)))
     more = at(0.78, shift=-0.02 * np.sign(X["a"].mean()))  # a term more, and hardly another density

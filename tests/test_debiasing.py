@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from isodus import ISODUS, PolynomialModel, PseudoLikelihood, ScoreMatching, inference
 from isodus.datasets import double_wells, regular_gaussian
@@ -127,6 +128,22 @@ def test_debiased_is_for_the_samples_that_were_fitted(monkeypatch):
     monkeypatch.setattr(inference, "MOST_PARAMETERS", 5)
     with pytest.raises(ValueError, match="errors are known for independent samples only"):
         est.debiased(X, groups=np.arange(500) // 5)
+
+
+@pytest.mark.parametrize("debias", [True, False, "split"])
+def test_debiased_wants_the_groups_and_the_weights_of_the_fit(debias):
+    X, groups = np.array(regular_gaussian(4, rng=0).sample(400, rng=0)), np.arange(400) // 8
+    est = PseudoLikelihood(2, l1=0.05, debias=debias)
+    plain = clone(est).fit(X).debiased(X)
+    with pytest.raises(ValueError, match=r"the fit had groups: give groups=… here too"):
+        est.fit(X, groups=groups).debiased(X)
+    assert est.debiased(X, groups=groups).settings["error_df"] == 49
+    with pytest.raises(ValueError, match=r"the fit had sample_weight: give sample_weight=… here too"):
+        est.fit(X, sample_weight=np.full(400, 2)).debiased(X)
+    np.testing.assert_allclose(est.debiased(X, np.full(400, 2)).n_samples, 800)
+    with pytest.raises(ValueError, match=r"the fit had sample_weight and groups: give sample_weight=… and groups=…"):
+        est.fit(X, sample_weight=np.full(400, 2), groups=groups).debiased(X)
+    np.testing.assert_array_equal(est.fit(X).debiased(X).stderr(), plain.stderr())  # an earlier fit is forgotten
 
 
 def test_groups_are_not_cut_by_a_split():

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from isodus import ISODUS, MonomialBasis, PseudoLikelihood, ScoreMatching, open_samples
 from isodus.datasets import gaussian_10, paper_1d, paper_4d, paper_pair
+from isodus.functions import LogPowers
 from isodus.objective import MANY
 from isodus.samples import ArraySamples
 
@@ -302,6 +303,70 @@ def test_names_go_in_and_out(pair):
     assert estimator.model_.names == ("Raf", "Mek")
     assert "Raf^2*Mek" in estimator.model_.to_frame()["term"].tolist()
     assert set(estimator.model_.graph()) == {"Raf", "Mek"}
+
+
+NOT_STRINGS = {
+    "integers": [2, 1, 0],
+    "mixed": ["a", 1, 2.5],
+    "tuples": pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", 1)]),
+}
+
+
+@pytest.mark.parametrize("columns", NOT_STRINGS.values(), ids=NOT_STRINGS)
+def test_names_that_are_no_strings_are_those_of_the_fit(columns):
+    X = np.random.default_rng(1).normal(size=(500, 3)) * [1, 5, 20]
+    frame = pd.DataFrame(X, columns=columns)
+    names, turned = list(frame.columns), frame[list(frame.columns)[::-1]]
+    est = ISODUS(2).fit(frame)
+    assert est.model_.names == tuple(map(str, names))
+    assert est.score(frame) == est.score(X) == est.score(frame.set_axis(list(map(str, names)), axis=1))
+    np.testing.assert_allclose(est.model_.logpdf(turned), est.model_.logpdf(frame))
+    strings = ISODUS(2).fit(frame.set_axis(list(map(str, names)), axis=1))
+    assert strings.score(frame) == est.score(frame)
+    for fitted in (est, strings):
+        for given in (turned, frame.set_axis(["p", "q", "r"], axis=1), turned.set_axis(range(5, 8), axis=1)):
+            with pytest.raises(ValueError, match=r"feature names should match|unseen at fit time"):
+                fitted.score(given)
+    assert np.isfinite(ISODUS(2).fit(X).score(frame))  # of a fit without names, columns are by position
+
+
+@pytest.mark.parametrize("columns", NOT_STRINGS.values(), ids=NOT_STRINGS)
+def test_a_key_is_the_name_of_a_column_before_it_is_a_position(columns):
+    frame = pd.DataFrame(np.random.default_rng(1).exponential(size=(500, 3)), columns=columns)
+    first, _, last = frame.columns
+    for name in (last, str(last)):
+        spaces = ISODUS(2, support={name: "positive"}).fit(frame).model_.basis.spaces
+        assert [space.support.low for space in spaces] == [-np.inf, -np.inf, 0.0]
+    spaces = ISODUS(2, support="positive", functions={last: LogPowers()}).fit(frame).model_.basis.spaces
+    assert [space.functions is None for space in spaces] == [True, True, False]
+    pair = tuple(sorted(map(str, (first, last))))
+    kept = PseudoLikelihood(2, l1=10.0, include=[(first, last)]).fit(frame)
+    costly = PseudoLikelihood(2, l1=0.01, l1_weights={(first, last): 1e6}).fit(frame)
+    left = PseudoLikelihood(2, l1=1e-6, exclude=[(first, last)]).fit(frame)
+    edges = [{tuple(sorted(edge)) for edge in est.model_.hyperedges()} for est in (kept, costly, left)]
+    assert edges[0] == {pair}
+    assert pair not in edges[1]
+    assert len(edges[2] - {pair}) == len(edges[2]) == 2
+    by_position = PseudoLikelihood(2, l1=10.0, include=[(0, 2)]).fit(frame.set_axis(list("abc"), axis=1))
+    assert set(by_position.model_.hyperedges()) == {("a", "c")}
+
+
+def test_frames_of_other_libraries_have_names_too(pair):
+    frame = pd.DataFrame(pair[:300], columns=["Raf", "Mek"])
+    table = pytest.importorskip("pyarrow").Table.from_pandas(frame)
+    est = ISODUS(2, support={"Raf": (-100, 100)}).fit(table)
+    assert est.model_.names == ("Raf", "Mek")
+    assert est.score(table) == est.score(frame)
+
+
+def test_names_that_are_one_as_strings_and_keys_of_one_column_are_refused():
+    frame = pd.DataFrame(np.random.default_rng(1).exponential(size=(50, 2)), columns=[1, 0])
+    with pytest.raises(ValueError, match="duplicate column names: '1'"):
+        ISODUS(2).fit(frame.set_axis([1, "1"], axis=1))
+    with pytest.raises(ValueError, match="support names the column 0 more than once"):
+        ISODUS(2, support={0: "positive", "0": "positive"}).fit(frame)
+    with pytest.raises(ValueError, match="support names True; the columns are 1, 0"):
+        ISODUS(2, support={True: "positive"}).fit(frame)
 
 
 def test_clone_pipeline_and_grid_search(pair):

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -201,3 +202,20 @@ def test_a_density_that_does_not_exist_is_named():
     flat = PolynomialModel.from_dict({(0, 0): 1.0}, n_variables=2)
     with pytest.raises(ValueError, match="no term contains x1: its density is flat"):
         fill(flat, np.array([[1.0], [NAN]]), 1)
+
+
+@pytest.mark.parametrize("kinds", [{"a": "Float64", "b": "Float64"}, {"a": "Int64", "b": "Float32"}, {"a": "Int8"}])
+def test_types_of_pandas_are_read_as_those_of_numpy(kinds):
+    model = PolynomialModel.from_dict({(0, 0): 1.0, (0, 1): 0.5, (1, 1): 1.0}, names=["a", "b"])
+    plain = pd.DataFrame({"a": [1.0, NAN, 2.0], "b": [2.0, 3.0, NAN]})
+    frame = plain.astype(kinds)
+    pd.testing.assert_frame_equal(model.impute(frame, rng=0), model.impute(plain, rng=0))
+    turned = frame[["b", "a"]]
+    np.testing.assert_array_equal(model.impute(turned, 2, rng=0), model.impute(plain, 2, rng=0))
+    np.testing.assert_array_equal(model.energy(turned), model.energy(plain))
+    np.testing.assert_array_equal(model.logpdf(frame[:1]), model.logpdf(plain[:1]))
+    np.testing.assert_array_equal(model.conditional("a", turned[:2]).mean(), model.conditional("a", plain[:2]).mean())
+    with pytest.raises(
+        ValueError, match=r"columns that are not numeric: b \(could not convert string to float: 'many'"
+    ):
+        model.impute(frame.assign(b=["1", "2", "many"]))

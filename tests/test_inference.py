@@ -241,6 +241,16 @@ def test_influence_is_what_a_little_more_weight_does(estimator):
         assert np.allclose(slope, psi[t], rtol=0.01, atol=0.01 * np.abs(psi[t]).max())
 
 
+def test_influence_wants_the_weights_of_the_fit():
+    X, weight = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 3 + 1.0
+    est = ISODUS(2).fit(X, sample_weight=weight)
+    with pytest.raises(ValueError, match="the fit had sample_weight: give sample_weight=… here too"):
+        est.influence(X)
+    assert (
+        np.abs(weight @ est.influence(X, weight)).max() < 1e-3 * np.abs(weight @ np.abs(est.influence(X, weight))).max()
+    )
+
+
 def test_influence_is_of_joint_estimates():
     X = drawn(TRUTH, 800)
     with pytest.raises(ValueError, match="all variables jointly"):

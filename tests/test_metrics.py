@@ -46,6 +46,19 @@ def test_counts_by_hand_at_every_level():
     assert (result.found, result.by_order) == (4, {2: (4, 0, 0)})
 
 
+def test_a_fitted_estimator_stands_for_its_model():
+    est = PseudoLikelihood(degree=2).fit(regular_gaussian(4, rng=0).sample(500, rng=0))
+    pd.testing.assert_frame_equal(partial_correlations(est), partial_correlations(est.model_))
+    assert normalized_couplings(est) == normalized_couplings(est.model_)
+    assert threshold(est, value=0.2).hyperedges() == threshold(est.model_, value=0.2).hyperedges()
+    assert compare_structures(est, est.model_).exact
+    for function in (partial_correlations, normalized_couplings, lambda given: threshold(given, value=0.2)):
+        with pytest.raises(ValueError, match="model must be a fitted estimator or a PolynomialModel, not Pseudo"):
+            function(PseudoLikelihood(degree=2))
+    with pytest.raises(ValueError, match="found must be a PolynomialModel, a fitted estimator, a networkx graph"):
+        compare_structures(PseudoLikelihood(degree=2), est)
+
+
 def test_scores_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     pairs = list(combinations(range(9), 2))
@@ -149,7 +162,7 @@ def test_one_line_tells_it():
         ([(0, True)], [(0, 1)], "hyperedges", "found has True for a variable"),
         ([(0, 1)], "ab", "hyperedges", "truth must be a PolynomialModel"),
         (3, [(0, 1)], "hyperedges", "found must be a PolynomialModel"),
-        (ISODUS(), [(0, 1)], "hyperedges", "est.model_"),
+        (ISODUS(), [(0, 1)], "hyperedges", "a fitted estimator, .*not ISODUS"),
         ({(0, 1): np.nan}, [(0, 1)], "hyperedges", "found maps a term to nan"),
         (np.ones((3, 2)), [(0, 1)], "hyperedges", r"found has shape \(3, 2\); a matrix must be square"),
         (np.triu(np.ones((2, 2))), [(0, 1)], "graph", r"found is not symmetric: 1.0 at \(0, 1\), 0.0 at \(1, 0\)"),

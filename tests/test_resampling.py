@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from isodus import MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching
@@ -451,3 +451,12 @@ def test_bad_input_of_frequencies(estimator, options, message):
         selection_frequencies(estimator, X, **options)
     with pytest.raises(ValueError, match="threshold must lie above 0.5"):
         expected_false(pd.DataFrame({"frequency": [1.0]}), 0.4)
+
+
+def test_an_estimator_that_was_fitted_with_groups_wants_them_again():
+    X, groups = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) // 5
+    est = PseudoLikelihood(2).fit(X, groups=groups)
+    with pytest.raises(ValueError, match="the estimator was fitted with groups, to as many rows: give groups"):
+        bootstrap(est, X, n_draws=2)
+    assert len(bootstrap(est, X, n_draws=2, groups=groups).draws) == 2
+    assert len(bootstrap(clone(est), X, n_draws=2).draws) == len(bootstrap(est, X[:150], n_draws=2).draws) == 2

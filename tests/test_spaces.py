@@ -5,8 +5,10 @@ import warnings
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, optimize, stats
+from sklearn.base import clone
 from test_objective import objective_of
 
 from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, ScoreMatching, open_samples
@@ -630,3 +632,46 @@ def test_the_distribution_of_functions_of_a_users_own():
     model = PolynomialModel.from_dict({(0,): -0.4, (0, 0): -1.3}, functions=LogBeta())
     total = integrate.quad(lambda x: x**0.4 * (1 - x) ** 1.3, 0, 1, epsabs=1e-13)[0]
     assert model.log_partition() == pytest.approx(np.log(total), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "tol"),
+    [(PseudoLikelihood(1), 1e-4), (ISODUS(1), 0.2), (ISODUS(1, l1="auto"), 0.2), (ScoreMatching(1), 4.0)],
+    ids=["pseudo-likelihood", "isodus", "isodus, l1", "score matching"],
+)
+def test_degree_1_is_independent_variables(estimator, tol):
+    """θ = −atanh(mean) of spins, and 1/mean on the half line; tol: in standard errors 1/√n(1 − m²) and θ/√n."""
+    rng, n = np.random.default_rng(0), 2000
+    kinds = {"spin": np.where(rng.random((n, 3)) < [0.3, 0.5, 0.8], -1.0, 1.0)}
+    kinds["positive"] = rng.exponential(size=(n, 3)) * [1.0, 5.0, 20.0]
+    for support, X in kinds.items():
+        if support == "spin" and isinstance(estimator, ScoreMatching):
+            continue
+        mean = X.mean(axis=0)
+        expected = -np.arctanh(mean) if support == "spin" else 1 / mean
+        error = 1 / np.sqrt(n * (1 - mean**2)) if support == "spin" else expected / np.sqrt(n)
+        model = clone(estimator).set_params(support=support).fit(X).model_
+        assert np.all(np.abs(model.parameters("raw") - expected) <= tol * error)
+        np.testing.assert_allclose(model.stderr(), error, rtol=0.1 if tol < 1 else 0.5)
+        log_z = np.log(2 * np.cosh(model.theta)).sum() if support == "spin" else -np.log(model.parameters("raw")).sum()
+        assert model.log_partition() == pytest.approx(log_z, abs=1e-6)
+        assert np.abs(model.sample(4000, rng=0).mean(axis=0) - mean).max() < 0.1 * X.std(axis=0).max()
+
+
+def test_degree_1_is_no_density_on_the_line():
+    X = np.random.default_rng(0).exponential(size=(50, 2))
+    for support, where in ((None, ""), (["positive", None], ", where x1 lives")):
+        with pytest.raises(ValueError, match=f"degree=1 is odd.*no density of that degree.*line{where}. Use degree=2$"):
+            PseudoLikelihood(1, support=support).fit(X)
+
+
+def test_degrees_are_asked_about():
+    angle = np.random.default_rng(0).vonmises(1.0, 1.0, (500, 2))
+    with pytest.warns(
+        UserWarning, match=r"x1: angles are in radians, and 9\d% of its values lie beyond ±4π. Are they d"
+    ):
+        ISODUS(2, support="circle").fit(angle * [1.0, 180 / np.pi])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ISODUS(2, support="circle").fit(angle + 2 * np.pi)  # a turn is nothing
+        ISODUS(2, support={"b": "positive"}).fit(pd.DataFrame({"a": angle[:, 0], "b": 100 + angle[:, 1]}))

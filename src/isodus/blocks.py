@@ -47,13 +47,13 @@ class Block(NamedTuple):
 class Source(Protocol):
     """Blocks of rows, the same in every pass.
 
-    memory: bytes that a pass may take here; named: whether columns have names of their own; here: whether blocks are
-    computed on in this process.
+    labels: the names that columns have of their own, of whatever type, or None; memory: bytes that a pass may take
+    here; here: whether blocks are computed on in this process.
     """
 
     columns: list[str]
+    labels: list[Any] | None
     memory: int
-    named: bool
     here: bool
 
     @property
@@ -74,7 +74,7 @@ class Reweighted:
 
     def __init__(self, source: Source, kind: str, seed: int, ratios: bool = False) -> None:
         self.source, self.kind, self.seed, self.ratios = source, kind, seed, ratios
-        self.columns, self.memory, self.here, self.named = source.columns, source.memory, source.here, source.named
+        self.columns, self.memory, self.here, self.labels = source.columns, source.memory, source.here, source.labels
         self.n_rows: int | None = None  # those that are drawn are fewer
 
     def reduce(self, function: Callable[[Block], Any]) -> Any:

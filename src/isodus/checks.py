@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, issparse
 
 __all__ = [
     "Interrupted",
+    "column_finder",
     "count",
     "distinct_names",
     "finite_rows",
@@ -73,19 +74,28 @@ def is_index(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 0
 
 
+def column_finder(columns: Sequence[Any]) -> Callable[[Any], int | None]:
+    """What tells the position of a column: by its name, of whatever type or as a string; else by its index; or None."""
+    known = {str(name): i for i, name in enumerate(columns)} | {name: i for i, name in enumerate(columns)}
+
+    def find(key: Any) -> int | None:
+        place = int(key) if is_index(key) and key < len(columns) else None
+        return None if isinstance(key, bool) or not isinstance(key, Hashable) else known.get(key, place)  # True is 1
+
+    return find
+
+
 def positions(variables: Any, names: Sequence[str]) -> list[int]:
     """The indices of variables that are given by index or name, each once; None is all."""
     if variables is None:
         return list(range(len(names)))
-    found = []
+    find, found = column_finder(names), []
     for v in [variables] if isinstance(variables, str) or is_index(variables) else variables:
-        if isinstance(v, str) and v in names:
-            found.append(list(names).index(v))
-        elif is_index(v) and v < len(names):
-            found.append(int(v))
-        else:
+        at = find(v)
+        if at is None:
             shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
             raise ValueError(f"the model has no variable {v!r}; it has {shown}")
+        found.append(at)
     if not found:
         raise ValueError("variables is empty: name at least one, or leave it out for all")
     return list(dict.fromkeys(found))

@@ -44,7 +44,7 @@ class DaskSource:
         frame = hasattr(X, "columns")
         if not frame and X.ndim != 2:
             raise ValueError(f"X must have two dimensions, samples and variables, not {X.ndim}")
-        self.named = frame
+        self.labels = list(X.columns) if frame else None
         self.columns = [str(name) for name in X.columns] if frame else [f"x{i}" for i in range(X.shape[1])]
         parts = _parts(X)
         weights = _parts(weight) if is_dask(weight) else None

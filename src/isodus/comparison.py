@@ -20,7 +20,7 @@ from .basis import MonomialBasis
 from .checks import finite_rows, is_index
 from .description import chosen_from_the_same
 from .energy import raw_matrix
-from .model import PolynomialModel
+from .model import PolynomialModel, as_model
 from .penalties import Terms, positions
 from .samples import floating_rows
 from .significance import FLAT, WaldTest, block, in_other_units, wald
@@ -74,7 +74,8 @@ def compare(models: Mapping[str, Any] | Sequence[Any], X: Any, *, sample_weight:
     Parameters
     ----------
     models : dict of names to models, or sequence of models
-        Fitted estimators, or `PolynomialModel`, over the same variables.
+        Fitted estimators, or `PolynomialModel`, over the same variables. Where one gives a variable a density, and
+        another probabilities of a few values, their scores are not comparable, which is an error.
     X : array or DataFrame of shape (n_samples, n_variables)
         Samples that no model was fitted to: on others the model with the most terms looks best. Standard errors take
         them to be independent of one another.
@@ -96,6 +97,11 @@ def compare(models: Mapping[str, Any] | Sequence[Any], X: Any, *, sample_weight:
     weight: Any = np.ones(len(rows)) if sample_weight is None else check_weight(sample_weight, rows)[0]
     if len(rows) < 2:
         raise ValueError("X has one row, and a standard error takes two or more")
+    if not weight.sum() > 1:
+        raise ValueError(
+            f"sample_weight sums to {weight.sum():.3g}: weights count repetitions, and a standard error takes more "
+            "than one sample. Give counts, or relative weights divided by their mean"
+        )
     some = weight > 0
     densities = [to_host(model.conditional_log_density(X))[some] for model in named.values()]
     outside = [to_host(model.outside(X))[some] for model in named.values()]
@@ -137,14 +143,15 @@ def nested_test(large: Any, small: Any = None, *, terms: Terms | None = None) ->
     >>> nested_test(est, 2).p_value < 1e-10, nested_test(est, terms=[(0, 0, 1, 1), (0, 0, 0, 1)]).p_value > 0.05
     (True, True)
     """
-    model = _model(large, "large")
+    model = as_model(large, "large")
     if (small is None) == (terms is None):
         raise ValueError(f"give one of small and terms, not {'neither' if small is None else 'both'}")
     if terms is not None:
         return _zero(model, np.unique(positions(terms, model.basis, model.names, "terms")), False)
     raw, left = False, small
     if isinstance(small, PolynomialModel) or hasattr(small, "fit"):
-        less = _model(small, "small")
+        less = as_model(small, "small")
+        _check_values({"large": model, "small": less})
         raw = not less.basis.closed_under_translation
         left = [[less.names[v] for v in term] for term in less.basis.terms]
     elif isinstance(small, MonomialBasis) or is_index(small):
@@ -172,9 +179,9 @@ def _named(models: Any, X: Any) -> dict[str, PolynomialModel]:
     if not isinstance(models, Mapping | list | tuple) or not models:
         raise ValueError(f"models must be a dict of names to models, or a list of at least one model, not {models!r}")
     if isinstance(models, Mapping):
-        named = {str(name): _model(model, str(name)) for name, model in models.items()}
+        named = {str(name): as_model(model, str(name)) for name, model in models.items()}
     else:
-        listed = [_model(model, f"models[{k}]") for k, model in enumerate(models)]
+        listed = [as_model(model, f"models[{k}]") for k, model in enumerate(models)]
         sizes = [(m.settings.get("estimator", "model"), m.basis.degree, np.count_nonzero(m.theta)) for m in listed]
         ways = ("{1} (degree {2})", "{1} (degree {2}, {3} terms)", "{0}: {1} (degree {2}, {3} terms)")
         called = [[way.format(k, *size) for k, size in enumerate(sizes)] for way in ways]
@@ -187,14 +194,31 @@ def _named(models: Any, X: Any) -> dict[str, PolynomialModel]:
             raise ValueError(f"{name} has other variables than the first model: {odd[0]} is in one of them only")
         if model.names != first and not isinstance(X, pd.DataFrame):
             raise ValueError("the models have the variables in different orders: give X as a DataFrame, with names")
+        _check_values(dict([next(iter(named.items())), (name, model)]))
     return named
 
 
-def _model(thing: Any, what: str) -> PolynomialModel:
-    model = getattr(thing, "model_", thing)
-    if not isinstance(model, PolynomialModel):
-        raise ValueError(f"{what} must be a fitted estimator or a PolynomialModel, not {thing!r}")
-    return model
+def _check_values(two: Mapping[str, PolynomialModel]) -> None:
+    """Refuse models of which one gives probabilities of values where the other has a density, or other values."""
+    found = [{name: _values(model, i) for i, name in enumerate(model.names)} for model in two.values()]
+    for name in (name for name, values in found[0].items() if values != found[-1].get(name, values)):
+        listed = " and ".join(f"{_on(each[name])} by {who}" for who, each in zip(two, found, strict=True))
+        raise ValueError(
+            f"{name} has {listed}: probabilities of values are not to be compared with a density, nor with those of "
+            "other values. Fit the models with one support of that column"
+        )
+
+
+def _values(model: PolynomialModel, i: int) -> tuple[float, ...] | None:
+    """Those that a variable has, in the units of X; None where it has a density."""
+    values = None if model.basis.spaces is None else model.basis.spaces[i].support.values
+    return None if values is None else tuple(np.round(np.array(values) * model.scale[i] + model.location[i], 9))
+
+
+def _on(values: tuple[float, ...] | None) -> str:
+    if values is None:
+        return "a density"
+    return f"the values {', '.join(f'{v:g}' for v in values)}" if len(values) < 9 else f"{len(values)} values"
 
 
 def _scores(

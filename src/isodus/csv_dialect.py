@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -13,6 +14,7 @@ __all__ = ["Dialect", "dialect_of"]
 _HEAD = 1 << 16  # bytes that are looked at
 _LINES = 50
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_OTHERS = {"latin-1": "Latin-1", "utf-16": "UTF-16"}
 _COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _POINT = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -34,7 +36,7 @@ class Dialect(NamedTuple):
         """How it departs from commas, points and UTF-8; empty if it does not."""
         said = [f"fields separated by {_SEPARATORS[self.sep]}"] if self.sep != "," else []
         said += ["decimal commas"] if self.decimal == "," else []
-        said += ["text in Latin-1, not UTF-8"] if self.encoding == "latin-1" else []
+        said += [f"text in {_OTHERS[self.encoding]}, not UTF-8"] if self.encoding in _OTHERS else []
         return ", ".join(said)
 
 
@@ -46,7 +48,7 @@ def dialect_of(source: Path | IO[bytes]) -> Dialect:
     else:
         head = source.read(_HEAD)
         source.seek(0)
-    encoding = "utf-8-sig"
+    encoding = "utf-16" if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
     try:
         text = head.decode(encoding)
     except UnicodeDecodeError as error:

@@ -108,8 +108,9 @@ def compare_groups(
     one_of(correction, ("bh", "by"), "correction")
     one_of(units, ("standardized", "raw"), "units")
     estimator = ISODUS() if estimator is None else estimator
-    rows, names = _same_columns(X1, X2, estimator)
-    whole = _together(rows, names, estimator)
+    rows, columns = _same_columns(X1, X2, estimator)
+    whole = _together(rows, columns, estimator)
+    names = whole.names
     inside, closed = np.flatnonzero(whole.theta), whole.basis.closed_under_translation
     basis = whole.basis.spanned(inside) if closed else whole.basis.only(inside)
     left, few = len(whole.basis) - len(basis), [k for k, X in enumerate(rows, 1) if len(X) < 5 * basis.largest]
@@ -142,8 +143,8 @@ def _hotelling(d: np.ndarray, parts: Sequence[np.ndarray], sizes: Sequence[int])
     return WaldTest(statistic, q, float(f.sf(statistic * (nu - q + 1) / (nu * q), q, nu - q + 1)))
 
 
-def _same_columns(X1: Any, X2: Any, estimator: Any) -> tuple[list[np.ndarray], list[str]]:
-    """The groups, checked, with the same columns in the same order, and the names of these."""
+def _same_columns(X1: Any, X2: Any, estimator: Any) -> tuple[list[np.ndarray], list[Any]]:
+    """The groups, checked, with the same columns in the same order, and the names of these, of whatever type."""
     if all(isinstance(X, pd.DataFrame) for X in (X1, X2)) and set(X1.columns) == set(X2.columns):
         X2 = X2[list(X1.columns)]
     own, rows = clone(estimator), []
@@ -154,10 +155,10 @@ def _same_columns(X1: Any, X2: Any, estimator: Any) -> tuple[list[np.ndarray], l
         except ValueError as error:
             raise ValueError(f"group {which}: {error}") from None
         rows.append(to_host(checked))
-    return rows, names
+    return rows, own._columns or names
 
 
-def _together(rows: Sequence[np.ndarray], names: Sequence[str], estimator: Any) -> PolynomialModel:
+def _together(rows: Sequence[np.ndarray], columns: Sequence[Any], estimator: Any) -> PolynomialModel:
     """A model of both groups, mapped to one mean and covariance unless terms keep their origin, integrable or not."""
     own, basis = clone(estimator), getattr(estimator, "basis", None)
     given = [getattr(own, name, None) for name in ("support", "functions")] + [getattr(basis, "spaces", None)]
@@ -174,7 +175,7 @@ def _together(rows: Sequence[np.ndarray], names: Sequence[str], estimator: Any) 
     own.set_params(**{"integrable": "warn"} if "integrable" in own.get_params() else {})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the learned model (is no density|has its mass far)")
-        return own.fit(pd.DataFrame(np.concatenate(rows), columns=names)).model_
+        return own.fit(pd.DataFrame(np.concatenate(rows), columns=columns)).model_
 
 
 def _refit(X: np.ndarray, basis: MonomialBasis, names: Sequence[str], who: str) -> PolynomialModel:

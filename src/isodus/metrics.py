@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.sparse import issparse
 
 from .checks import distinct_names, is_index
-from .model import PolynomialModel
+from .model import PolynomialModel, as_model
 from .significance import block, check_level, p_values, q_values, width
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ class _Structure(NamedTuple):
 def _read(structure: Any, side: str, level: str) -> _Structure:
     import networkx
 
-    if isinstance(structure, PolynomialModel):
-        return _of_model(structure)
+    if isinstance(structure, PolynomialModel) or hasattr(structure, "model_"):
+        return _of_model(as_model(structure, side))
     graphical = isinstance(structure, np.ndarray | pd.DataFrame | networkx.Graph) or issparse(structure)
     if graphical and level == "terms":
         raise ValueError(f'{side} has pairs of variables, no terms: compare at level="hyperedges" or "graph"')
@@ -153,7 +153,7 @@ def _read(structure: Any, side: str, level: str) -> _Structure:
         structure = [term for term, value in structure.items() if value != 0]
     if isinstance(structure, str) or not isinstance(structure, Iterable):
         raise ValueError(
-            f"{side} must be a PolynomialModel (of an estimator: est.model_), a networkx graph, a symmetric matrix or "
+            f"{side} must be a PolynomialModel, a fitted estimator, a networkx graph, a symmetric matrix or "
             f"tuples of variables such as [(0, 1), (1, 2)], not {structure!r}"
         )
     terms = list(structure)
@@ -270,7 +270,7 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
-def normalized_couplings(model: PolynomialModel) -> dict[tuple[str, str], float]:
+def normalized_couplings(model: Any) -> dict[tuple[str, str], float]:
     """θ_(i,j) / (2 √(θ_(i,i) θ_(j,j))) of every pair of a model of degree 2, zeros too: minus the partial correlation.
 
     θ_(i,i) multiplies x_i², so this is Λ_ij/√(Λ_ii Λ_jj) of the precision matrix Λ; it does not depend on units.
@@ -282,16 +282,16 @@ def normalized_couplings(model: PolynomialModel) -> dict[tuple[str, str], float]
     >>> normalized_couplings(PolynomialModel.from_dict({(0, 0): 2.0, (1, 1): 0.5, (0, 1): 0.6}))
     {('x0', 'x1'): 0.3}
     """
+    model = as_model(model, "model")
     at, values = _couplings(model)
     pairs = model.basis.factors[at].tolist()
     return {(model.names[i], model.names[j]): value for (i, j), value in zip(pairs, values.tolist(), strict=True)}
 
 
-def partial_correlations(
-    model: PolynomialModel, *, level: float = 0.95, correction: Literal["bh", "by"] = "bh"
-) -> pd.DataFrame:
+def partial_correlations(model: Any, *, level: float = 0.95, correction: Literal["bh", "by"] = "bh") -> pd.DataFrame:
     """A row a pair of a model of degree 2: its partial correlation, interval, p-value and false discovery rate.
 
+    model: a `PolynomialModel`, or a fitted estimator.
     Errors by the delta method from the covariance of the parameters; intervals and tests on the scale of atanh, where
     they are symmetric and stay inside (−1, 1). Of a Gaussian all pairs of which were fitted the standard error is
     (1 − r²)/√n, as in the textbook; of other data it is not, and this is right all the same.
@@ -305,6 +305,7 @@ def partial_correlations(
     >>> int((partial_correlations(est.model_)["q_value"] < 0.05).sum())  # a graph with 15 edges
     15
     """
+    model = as_model(model, "model")
     at, couplings = _couplings(replace(model, theta=model.estimate, moved_from=None))
     if model.covariance is None:
         raise ValueError("the model has no standard errors: it was not learned, or learned without")
@@ -359,7 +360,7 @@ def _couplings(model: PolynomialModel) -> tuple[np.ndarray, np.ndarray]:
 
 
 def threshold(
-    model: PolynomialModel,
+    model: Any,
     *,
     value: float | None = None,
     coupling: float | None = None,
@@ -395,6 +396,7 @@ def threshold(
     ((name, limit),) = chosen.items()
     if isinstance(limit, bool) or not isinstance(limit, Real) or not isfinite(limit) or limit < 0:
         raise ValueError(f"{name} must be a number of at least zero, not {limit!r}")
+    model = as_model(model, "model")
     interactions = (model.basis.orders > 1) & (model.theta != 0)
     weak, reason = {"value": _small, "coupling": _loose, "significance": _doubtful}[name](model, float(limit))
     gone = interactions & weak

@@ -25,7 +25,7 @@ from .spaces import as_spaces, check_inside
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["PolynomialModel"]
+__all__ = ["PolynomialModel", "as_model"]
 
 Term = tuple[int, ...]
 Units = Literal["raw", "standardized"]
@@ -324,3 +324,11 @@ class PolynomialModel(Density):
             return cls(**fields)
         except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def as_model(thing: Any, what: str) -> PolynomialModel:
+    """A model, or that of a fitted estimator; what: how the argument is called."""
+    model = getattr(thing, "model_", thing)
+    if not isinstance(model, PolynomialModel):
+        raise ValueError(f"{what} must be a fitted estimator or a PolynomialModel, not {thing!r}")
+    return model

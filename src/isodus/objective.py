@@ -247,8 +247,8 @@ class Objective:
 
     def _split_gradient(self, row: np.ndarray, local: Local) -> np.ndarray:
         """A node's derivatives, from the places of their cofactors."""
-        m, higher = len(self.basis.cofactors), self.basis.degree - 1
-        return gather(local, 0, Coefficients(row[None, :m], row[m:].reshape(higher, 1, -1)))
+        m, ends, s = len(self.basis.cofactors), self.basis.cofactor_ends, self.basis.degree
+        return gather(local, 0, Coefficients(row[None, :m], row[m:].reshape(s - 1, 1, ends[max(s - 2, 0)])))
 
     def block_rows(self, locals_: Sequence[Local], hessian: bool = False) -> int:
         """How many samples a block holds, so that its arrays stay in cache, or in the memory of an accelerator."""

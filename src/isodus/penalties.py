@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from .basis import MonomialBasis
+from .checks import column_finder
 from .description import term_name
 
 __all__ = ["Terms", "Weights", "multiplier", "positions", "weights"]
@@ -27,7 +28,7 @@ def multiplier(l1: float, scaling: str | None, p: int, n: float) -> float:
 
 def weights(
     basis: MonomialBasis,
-    names: Sequence[str],
+    columns: Sequence[Any],
     given: Weights | None = None,
     include: Terms | None = None,
     exclude: Terms | None = None,
@@ -36,8 +37,9 @@ def weights(
     """The weight of each term, (M,): 1; 0 for those that are always in the model; infinite for those that never are.
 
     Terms of one variable have weight 0 unless `penalize_self`. given: weights by term, or a function of one;
-    include, exclude: terms that are in whatever they cost, or out.
+    include, exclude: terms that are in whatever they cost, or out. columns: their names, of whatever type.
     """
+    names = [str(name) for name in columns]
     out = np.where((basis.orders == 1) & (not penalize_self), 0.0, 1.0)
     if given is not None and not callable(given) and not isinstance(given, Mapping):
         raise ValueError(f"l1_weights must map terms to weights, or be a function of a term, not {given!r}")
@@ -45,10 +47,10 @@ def weights(
         values = [given(term) for term in basis.terms]
         out[:] = [_weight(value, term, names) for value, term in zip(values, basis.terms, strict=True)]
     elif given:
-        at = positions(given, basis, names, "l1_weights")
+        at = positions(given, basis, columns, "l1_weights")
         out[at] = [_weight(value, basis.terms[k], names) for k, value in zip(at, given.values(), strict=True)]
-    kept = positions(include or (), basis, names, "include")
-    left = positions(exclude or (), basis, names, "exclude")
+    kept = positions(include or (), basis, columns, "include")
+    left = positions(exclude or (), basis, columns, "exclude")
     both = np.intersect1d(kept, left)
     if len(both):
         listed = ", ".join(term_name(basis.terms[k], names) for k in both[:5])
@@ -71,11 +73,12 @@ def _weight(value: Any, term: tuple[int, ...], names: Sequence[str]) -> float:
     return float(value)
 
 
-def positions(terms: Terms, basis: MonomialBasis, names: Sequence[str], what: str) -> np.ndarray:
-    """Where terms stand in the basis; they may be written with indices or with names of variables."""
+def positions(terms: Terms, basis: MonomialBasis, columns: Sequence[Any], what: str) -> np.ndarray:
+    """Where terms stand in the basis; they may be written with names of variables, or with indices."""
     if isinstance(terms, str) or not isinstance(terms, Iterable):
         raise ValueError(f"{what} must list terms such as (0, 1) or ('a', 'b'), not {terms!r}")
-    rows = [_term(key, basis, names, what) for key in terms]
+    names, find = [str(name) for name in columns], column_finder(columns)
+    rows = [_term(key, find, names, what) for key in terms]
     if not rows:
         return np.empty(0, int)
     padded = np.full((len(rows), basis.degree), -1, np.int32)
@@ -91,18 +94,16 @@ def positions(terms: Terms, basis: MonomialBasis, names: Sequence[str], what: st
     return at
 
 
-def _term(key: Any, basis: MonomialBasis, names: Sequence[str], what: str) -> tuple[int, ...]:
+def _term(key: Any, find: Callable[[Any], int | None], names: Sequence[str], what: str) -> tuple[int, ...]:
     if isinstance(key, str) or not isinstance(key, Iterable):
         raise ValueError(f"{what}: a term is a tuple of columns such as (0, 1) or ('a', 'b'), not {key!r}")
-    columns = []
+    term = []
     for v in key:
-        if isinstance(v, str) and v in names:
-            columns.append(names.index(v) if isinstance(names, list) else list(names).index(v))
-        elif isinstance(v, Integral) and not isinstance(v, bool) and 0 <= int(v) < basis.n_variables:
-            columns.append(int(v))
-        else:
+        at = find(v)
+        if at is None:
             known = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
             raise ValueError(f"{what}: term {tuple(key)!r} names {v!r}, which is no column; the columns are {known}")
-    if not columns:
+        term.append(at)
+    if not term:
         raise ValueError(f"{what}: a term needs at least one variable")
-    return tuple(sorted(columns))
+    return tuple(sorted(term))

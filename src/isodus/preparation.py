@@ -31,6 +31,7 @@ from .validation import (
 __all__ = ["Setting", "prepare"]
 
 _FEW_GROUPS = 30
+_TURNED = 0.1  # of the angles, beyond two turns, from which on they may be degrees
 _LARGE = 0.1  # minutes or GB from which a size is worth telling
 
 
@@ -77,7 +78,7 @@ def prepare(
     blocked = check_blocked(estimator, X, sample_weight)
     if blocked is not None and blocked.few:
         X, sample_weight = blocked.gathered()
-        X = pd.DataFrame(X, columns=blocked.columns) if hasattr(estimator, "feature_names_in_") else X
+        X = X if estimator._columns is None else pd.DataFrame(X, columns=estimator._columns)
         blocked = None
     if blocked is None:
         X, names = check_samples(estimator, X, single=True)
@@ -96,6 +97,7 @@ def prepare(
     else:
         X, names, how, n, spaces = _check_blocked(estimator, blocked, groups)
         some, weight, in_order = blocked.kept, blocked.kept_weight, None
+    _question_angles(some, spaces, names)
     if spaces is None:
         check_relations(some, names, degree, in_order, penalised)
     elif ordinary := _ordinary(spaces):
@@ -147,7 +149,7 @@ def _in_units(
 
 def _spaces(estimator: Any, names: Sequence[str]) -> Spaces | None:
     """What variables are: as the estimator says, or its basis."""
-    given = as_spaces(estimator.support, estimator.functions, names)
+    given = as_spaces(estimator.support, estimator.functions, estimator._columns or names)
     own = None if estimator.basis is None else estimator.basis.spaces
     if given is not None and own is not None:
         raise ValueError("the basis says where variables live already: leave out support and functions")
@@ -158,9 +160,10 @@ def _spaces(estimator: Any, names: Sequence[str]) -> Spaces | None:
     degree = estimator.degree if estimator.basis is None else estimator.basis.degree
     if on_line and degree % 2:
         where = "" if spaces is None else f", where {on_line[0]} lives"
+        lower = f", or {degree - 1}" if degree > 1 else ""
         raise ValueError(
             f"degree={degree} is odd: exp(−x^{degree}) grows without bound on one side, so no density of that "
-            f"degree exists on the real line{where}. Use degree={degree + 1}, or {max(degree - 1, 2)}"
+            f"degree exists on the real line{where}. Use degree={degree + 1}{lower}"
         )
     if spaces is not None and estimator._needs_slopes:
         _check_slopes(spaces, names)
@@ -238,6 +241,18 @@ def _check_suitability(
 
 def _columns(X: Array, some: Sequence[int]) -> Array:
     return namespace(X).take(X, on_device(np.array(some), X), axis=1)
+
+
+def _question_angles(X: Array, spaces: Spaces | None, names: Sequence[str]) -> None:
+    """Ask of angles of which many lie turns away whether they are degrees."""
+    for i, (name, space) in enumerate(zip(names, spaces or (), strict=False)):
+        if space.support.circle:
+            share = float(np.mean(np.abs(to_host(X[:, i])) > 4 * np.pi))
+            if share > _TURNED:
+                warn(
+                    f"{name}: angles are in radians, and {share:.0%} of its values lie beyond ±4π. Are they degrees? "
+                    "Then give np.deg2rad of the column; if they count whole turns, all is well"
+                )
 
 
 def _middles(X: Array, weight: Array | None, names: Sequence[str], spaces: Spaces) -> tuple[np.ndarray, np.ndarray]:

@@ -302,7 +302,7 @@ def floating_rows(X: Any, names: Sequence[str]) -> Array:
         if missing and any(isinstance(column, str) for column in X.columns):
             raise ValueError(f"X has no column {', '.join(missing[:8])}; the model has {', '.join(names[:8])}")
         X = X if missing else X[[columns[name] for name in names]]
-    X = writable(unmasked(X))
+    X = writable(unmasked(_plain(X) if isinstance(X, pd.DataFrame) else X))
     if is_array_api_obj(X) and not isinstance(X, np.ndarray):
         xp = namespace(X)
         return X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float64)
@@ -310,6 +310,17 @@ def floating_rows(X: Any, names: Sequence[str]) -> Array:
     if array.dtype.kind == "c":
         raise ValueError("X is complex; a model has real variables")
     return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
+
+
+def _plain(X: pd.DataFrame) -> pd.DataFrame | np.ndarray:
+    """A frame that NumPy can read: of objects, or types of pandas' own, numbers, NaN where one is missing."""
+    if all(isinstance(kind, np.dtype) and kind.kind != "O" for kind in X.dtypes):
+        return X
+    try:
+        return X.to_numpy(np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        words = [str(name) for name, kind in X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+        raise ValueError(f"columns that are not numeric: {', '.join(words[:8])} ({error})") from None
 
 
 def matching_rows(X: Any, names: Sequence[str]) -> Array:

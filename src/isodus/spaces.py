@@ -13,6 +13,7 @@ import numpy as np
 
 from . import univariate
 from .arrays import Array, empty, multiply_into, namespace, on_device, to_host
+from .checks import column_finder
 from .supports import LINE, Support, as_support
 from .univariate.table import Expectations, cdf_of_table, expectations, quantile_of_table
 
@@ -147,11 +148,11 @@ def batches(spaces: Spaces, nodes: Iterable[int]) -> list[tuple[Space, np.ndarra
     return [(space, np.array(at)) for space, at in groups.values()]
 
 
-def as_spaces(support: Any, functions: Any, names: Sequence[str]) -> Spaces | None:
+def as_spaces(support: Any, functions: Any, names: Sequence[Any]) -> Spaces | None:
     """The spaces of all variables from what a user gives; None where all are the line, with powers.
 
-    support, functions: one for all, a list of one a variable, or a mapping from names or indices, where the others have
-    the usual.
+    support, functions: one for all, a list of one a variable, or a mapping from names, of whatever type, or indices,
+    where the others have the usual.
     """
     supports = _each(support, names, "support", _is_support)
     kinds = _each(functions, names, "functions", lambda given: callable(given) or given is None)
@@ -199,15 +200,17 @@ def _is_support(given: Any) -> bool:
     return isinstance(given, list | tuple | np.ndarray) and all(isinstance(v, Real) for v in given)
 
 
-def _each(given: Any, names: Sequence[str], what: str, is_one: Any) -> list[Any]:
+def _each(given: Any, names: Sequence[Any], what: str, is_one: Any) -> list[Any]:
     if isinstance(given, Mapping):
-        out: list[Any] = [None] * len(names)
+        find, found = column_finder(names), dict[int, Any]()
         for key, value in given.items():
-            known = list(names).index(key) if key in names else key
-            if isinstance(known, bool) or not isinstance(known, int | np.integer) or not 0 <= known < len(names):
+            at = find(key)
+            if at is None:
                 raise ValueError(f"{what} names {key!r}; the columns are {', '.join(map(str, names[:8]))}")
-            out[int(known)] = value
-        return out
+            if at in found:
+                raise ValueError(f"{what} names the column {names[at]} more than once, the last time as {key!r}")
+            found[at] = value
+        return [found.get(i) for i in range(len(names))]
     if is_one(given):
         return [given] * len(names)
     if not isinstance(given, Sequence) or isinstance(given, str):

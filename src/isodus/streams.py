@@ -58,7 +58,7 @@ class SampleStream:
         named: bool = True,
     ) -> None:
         self._make, self.columns, self.weight, self.memory, self._what = make, columns, weight, memory, what
-        self.named = named  # whether the columns have names of their own
+        self.labels: list[Any] | None = list(columns) if named else None  # names of their own
         self.block_rows = max(min(memory // _PARTS, _LARGEST) // (8 * (len(columns) + (weight is not None))), 256)
         self._seen: list[tuple[int, float]] | None = None
         self._given: np.ndarray | None = None  # weights that came with `fit`

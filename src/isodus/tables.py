@@ -49,6 +49,7 @@ def read_table(files: File | Sequence[File], columns: Sequence[str] | None = Non
     "-" is standard input, as CSV. Rows of several files follow one another; each has the columns of the first.
     """
     paths = [files] if isinstance(files, str | os.PathLike) else list(files)
+    _check_different(paths)
     first = _one_table(paths[0], columns, weight)
     names, parts, said = list(first.frame.columns), [first], list(first.said)
     for path in paths[1:]:
@@ -134,6 +135,17 @@ def _one_table(path: File, columns: Sequence[str] | None, weight: str | None) ->
         if weight in chosen:
             raise ValueError(f"{weight} is a variable and the weights: leave it out of --columns")
     return Table(frame, counts, left_out if columns is None else {}, said)
+
+
+def _check_different(paths: Sequence[File]) -> None:
+    """Refuse one file that is given twice, under whatever names: its rows would count twice."""
+    seen: dict[str, File] = {}
+    for path in paths:
+        real = "-" if str(path) == "-" else os.path.realpath(path)
+        if real in seen:
+            also = "" if str(path) == str(seen[real]) else f", also as {seen[real]}"
+            raise ValueError(f"{_called(path)} is given twice{also}: its rows would count twice. Leave one out")
+        seen[real] = path
 
 
 def _called(path: File) -> str:
@@ -235,7 +247,11 @@ def numbers(path: File, cells: pd.DataFrame, decimal: str = ".") -> pd.DataFrame
 def _read_csv(source: Path | IO[bytes], where: str) -> tuple[pd.DataFrame, list[str], list[str]]:
     dialect = dialect_of(source)
     table, unnamed = _parsed_with_care(source, where, dialect)
-    return table, unnamed, [f"{where}: {dialect.words}"] if dialect.words else []
+    said = [dialect.words] if dialect.words else []
+    if _may_be_headless(table):
+        shown = ", ".join(table.columns[:4]) + (", …" if len(table.columns) > 4 else "")
+        said.append(f"the first line ({shown}) is taken for names: if it is a sample, as all others, add a header line")
+    return table, unnamed, [f"{where}: {line}" for line in said]
 
 
 def _parsed_with_care(
@@ -271,10 +287,10 @@ def _parsed(source: Path | IO[bytes], where: str, dialect: Dialect, as_text: boo
     twice = (
         sorted({repr(name) for name in names if name and names.count(name) > 1}) if len(set(names)) < len(names) else []
     )
+    if any(_is_fraction(name, dialect.decimal) for name in names) or (twice and all(map(_is_integer, names))):
+        raise ValueError(f"{where} begins with numbers ({', '.join(names[:4])}, …), not with names: add a header line")
     if twice:
         raise ValueError(f"more than one column of {where} is called {', '.join(twice)}: rename or delete one")
-    if any(_is_fraction(name, dialect.decimal) for name in names):
-        raise ValueError(f"{where} begins with numbers ({', '.join(names[:4])}, …), not with names: add a header line")
     unnamed = [f"column {k}" for k, name in enumerate(names, 1) if not name]
     names = [name or f"column {k}" for k, name in enumerate(names, 1)]
     options: dict[str, Any] = dict(header=0, names=names, index_col=False, low_memory=False)
@@ -295,6 +311,21 @@ def _first_word(column: pd.Series) -> str:
     bad = np.asarray(pd.to_numeric(values, errors="coerce").isna() & values.notna())
     at = int(np.argmax(bad))
     return f"has {values.iloc[at]!r} in line {at + 2}" if bad.any() else "has no value at all"
+
+
+def _may_be_headless(table: pd.DataFrame) -> bool:
+    """Whether names are integers, as all cells are, and do not count the columns: the first line may be a row."""
+    names = list(table.columns)
+    counted = [[str(k) for k in range(first, first + len(names))] for first in (0, 1)]
+    return (
+        all(map(_is_integer, names))
+        and names not in counted
+        and all(pd.api.types.is_integer_dtype(kind) for kind in table.dtypes)
+    )
+
+
+def _is_integer(word: str) -> bool:
+    return word.removeprefix("-").isdecimal()
 
 
 def _is_fraction(word: str, decimal: str = ".") -> bool:

@@ -56,16 +56,16 @@ def check_blocked(estimator: Any, X: Any, weight: Any, reset: bool = True) -> Bl
     names, p = source.columns, len(source.columns)
     if reset:
         vars(estimator).pop("feature_names_in_", None)
-        estimator.n_features_in_ = p
-        if source.named:
+        estimator.n_features_in_, estimator._columns = p, source.labels
+        if source.labels is not None:
             estimator.feature_names_in_ = np.array(names, dtype=object)
-    elif p != estimator.n_features_in_ or (
-        source.named and names != list(getattr(estimator, "feature_names_in_", names))
-    ):
+    elif p != estimator.n_features_in_:
         raise ValueError(
-            f"the samples have columns {', '.join(names[:12])}; the model was fitted to "
-            f"{', '.join(map(str, getattr(estimator, 'feature_names_in_', [estimator.n_features_in_])))}"
+            f"the samples have columns {', '.join(names[:12])}, {p} in all; the model was fitted to "
+            f"{estimator.n_features_in_}"
         )
+    elif source.labels is not None:
+        _check_same_names(estimator, names)
     device = getattr(estimator, "device", None)
     if device is not None and not source.here:
         raise ValueError(
@@ -85,9 +85,9 @@ def check_samples(
     """
     columns, X = None, np.asarray(X) if isinstance(X, list | tuple) else unmasked(X)
     if isinstance(X, pd.DataFrame):
-        X = X.infer_objects()  # columns of objects that are all numbers
+        X, columns = X.infer_objects(), list(X.columns)  # columns of objects that are all numbers
         _check_columns(X)
-        columns = X.columns
+        X = _with_strings(estimator, X, reset)
     if array_api_compat.is_jax_array(X):
         X = _check_jax(X)
     foreign = array_api_compat.is_array_api_obj(X) and not isinstance(X, np.ndarray)
@@ -103,8 +103,11 @@ def check_samples(
             ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )
-    if hasattr(estimator, "feature_names_in_"):
-        columns = estimator.feature_names_in_
+    if columns is None and hasattr(estimator, "feature_names_in_"):  # of a frame that is not pandas'
+        columns = estimator.feature_names_in_.tolist()
+    if reset:
+        estimator._columns = columns
+    columns = columns or getattr(estimator, "_columns", None)
     names = [f"x{i}" for i in range(X.shape[1])] if columns is None else [str(name) for name in columns]
     _check_finite(X, names)
     device = getattr(estimator, "device", None)
@@ -174,8 +177,35 @@ def _is_number(word: str | bytes) -> bool:
     return True
 
 
+def _with_strings(estimator: Any, X: pd.DataFrame, reset: bool) -> pd.DataFrame:
+    """A frame whose names scikit-learn can compare with those of the fit, which it does if all are strings.
+
+    Others, or of a fit to others, are compared here, as strings, and then hidden from it.
+    """
+    names, compared = [str(name) for name in X.columns], hasattr(estimator, "feature_names_in_")
+    if all(isinstance(name, str) for name in X.columns) and (reset or compared):
+        return X
+    if not reset:
+        _check_same_names(estimator, names)
+    X = X.copy(deep=False)
+    X.columns = pd.Index(names) if compared and not reset else pd.RangeIndex(len(names))
+    return X
+
+
+def _check_same_names(estimator: Any, names: Sequence[str]) -> None:
+    """Refuse columns, given as strings, that are not those of the fit, if it had names."""
+    known = [str(name) for name in getattr(estimator, "_columns", None) or names]
+    if list(names) != known:
+        what = "Put them in that order" if sorted(names) == sorted(known) else "Give those columns, or rename them"
+        raise ValueError(
+            "The feature names should match those that were passed during fit: the samples have columns "
+            f"{', '.join(names[:12])}; the model was fitted to {', '.join(known[:12])}. {what}"
+        )
+
+
 def _check_columns(X: pd.DataFrame) -> None:
-    twice = X.columns[X.columns.duplicated()].unique()
+    names = pd.Index([str(name) for name in X.columns])
+    twice = names[names.duplicated()].unique()
     if len(twice):
         raise ValueError(f"duplicate column names: {', '.join(map(repr, twice))}. Rename or drop them")
     words = [name for name, kind in X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]

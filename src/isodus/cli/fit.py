@@ -223,7 +223,8 @@ def _listed(left_out: Mapping[str, str]) -> str:
 def _suited(n: int, p: int, degree: int | None, max_order: int | None, l1: str | None) -> Chosen:
     """The options that were asked for, or, where none was, ones that suit the size of the data."""
     if not (degree is None and max_order is None and l1 is None):
-        return Chosen(degree or 4, max_order or 2, _penalty(l1 or "0"), "")
+        usual = (4 if degree is None else degree, 2 if max_order is None else max_order)  # 0 is for the fit to refuse
+        return Chosen(*usual, _penalty("0" if l1 is None else l1), "")
     a_variable, all_terms = 4 + 6 * (p - 1), 4 * p + 3 * p * (p - 1)
     why = few_rows(n, a_variable, 4)
     if not why:

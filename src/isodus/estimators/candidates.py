@@ -39,8 +39,9 @@ class Form(NamedTuple):
 def candidates(estimator: Any, setting: Setting) -> tuple[Setting, np.ndarray]:
     """A setting without the terms that are left out, and the weights of the others, (M,)."""
     basis = setting.basis
+    columns = estimator._columns or setting.names
     weight = weights(
-        basis, setting.names, estimator.l1_weights, estimator.include, estimator.exclude, estimator.penalize_self
+        basis, columns, estimator.l1_weights, estimator.include, estimator.exclude, estimator.penalize_self
     )
     inside = np.isfinite(weight)
     pure = inside & (basis.orders == 1)

@@ -34,6 +34,7 @@ class Fitted(BaseEstimator):
     _joint_loss: Loss | None
     _how = INDEPENDENT
     _weighted = _split = False
+    _columns: list[Any] | None = None  # of the frame that was fitted, as they are called there
 
     def score_samples(self, X: Array) -> Array:
         """Mean over variables of log P(x_i | rest) at every row of X, in the units of X; shape (n,).
@@ -88,6 +89,7 @@ class Fitted(BaseEstimator):
         X, _ = check_samples(self, X, reset=False)
         if self._split:
             raise ValueError("of the samples one half was fitted: influence is known where all were")
+        self._check_given_again(sample_weight is not None)
         weight, _ = check_weight(sample_weight, X, self.weights == "importance")
         model = self.model_
         joint = Joint(model.basis, self._joint_loss, ArraySamples(X, weight, model.location, model.scale))
@@ -96,6 +98,16 @@ class Fitted(BaseEstimator):
             raise ValueError("the objective is not finite at these samples: give those that were fitted")
         with one_blas_thread():
             return influence(joint.objective, model.estimate, hessian, ~np.isnan(model.stderr("standardized")))
+
+    def _check_given_again(self, weighted: bool, grouped: bool = True) -> None:
+        """Refuse the samples of the fit without the weights or groups that it had."""
+        lost = [] if weighted or not self._weighted else ["sample_weight"]
+        lost += [] if grouped or self._how.groups is None else ["groups"]
+        if lost:
+            raise ValueError(
+                f"the fit had {' and '.join(lost)}: give {' and '.join(f'{name}=…' for name in lost)} here too, as "
+                "they were given to fit. Without, rows would count as independent samples, one each"
+            )
 
     def goodness_of_fit(self, X: Array, *, new: bool = False, **options: Any) -> GoodnessOfFit:
         """Whether the learned model fits X, as `isodus.goodness.goodness_of_fit` tells, with its options.

@@ -106,8 +106,9 @@ class ISODUS(PenalizedEstimator):
         None: ω is in units of noise, as above. "raw": ω is 1, so `l1` multiplies Σ|θ_k|. "paper": as "raw", and `l1`
         is multiplied by √(log p / n).
     l1_weights : dict or callable, optional
-        Factors of ω, by term: ``{(0, 1): 0.5}``, with indices or names of columns; or a function of the tuple of
-        indices, which then gives those of all terms, of one variable too. 0 keeps a term in, infinity leaves it out.
+        Factors of ω, by term: ``{(0, 1): 0.5}``, with names of columns, or else their indices; or a function of the
+        tuple of indices, which then gives those of all terms, of one variable too. 0 keeps a term in, infinity
+        leaves it out.
     l1_path : sequence of float, optional
         What "auto", "ebic", "cv" and "stars" choose from, decreasing, instead of 30 values of their own.
     penalize_self : bool, default=False

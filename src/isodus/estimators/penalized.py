@@ -139,6 +139,7 @@ class PenalizedEstimator(PolynomialEstimator):
         refit(samples, setting, whole): the estimator without a penalty, over the terms of `setting`.
         """
         rest, self._split = (samples, setting), self.debias == "split"
+        self._how, self._weighted = setting.how, setting.weight is not None
         if self._split:
             (samples, setting), rest = self._halves(samples, setting)
         setting, task, path, start, found, others = self._searched(setting, samples, form, tol, max_iter)
@@ -291,6 +292,7 @@ class PenalizedEstimator(PolynomialEstimator):
             warnings.simplefilter("ignore", UserWarning)  # fit has said them
             own = clone(self)
             setting, _ = candidates(self, prepare(own, X, sample_weight, groups, penalised=True))
+        self._check_given_again(setting.weight is not None, setting.how.groups is not None)
         basis, model = setting.basis, self.model_
         units = (setting.location, setting.scale, tuple(setting.names))
         same = units[2] == model.names and all(map(np.allclose, units[:2], (model.location, model.scale)))

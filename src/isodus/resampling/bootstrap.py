@@ -33,7 +33,7 @@ from sklearn.base import clone
 from ..basis import MonomialBasis
 from ..blocks import Reweighted, Source
 from ..checks import count, is_index, warn
-from ..dependence import group_codes
+from ..dependence import INDEPENDENT, group_codes
 from ..energy import raw_matrix, raw_units
 from ..inference import MOST_PARAMETERS
 from ..model import PolynomialModel, Units
@@ -175,6 +175,8 @@ def bootstrap(
     if (source := source_of(X, sample_weight)) is not None:
         return _of_blocks(estimator, source, n_draws, kind, groups, block_length, n_jobs, rng, progress)
     labels: Any = _labels(kind, len(X), groups, block_length)
+    if groups is None:
+        _check_no_groups(estimator, len(X))
     given = dict(sample_weight=sample_weight) | ({} if groups is None else dict(groups=groups))
     reference = clone(estimator).fit(X, **given).model_
     if labels is None and getattr(estimator, "weights", "counts") == "importance":
@@ -242,6 +244,16 @@ def _labels(kind: Any, n: int, groups: Any, block_length: Any) -> np.ndarray | N
     if block_length is not None and (not is_index(block_length) or not 1 <= block_length <= n // 2):
         raise ValueError(f"block_length must be a number of rows from 1 to {n // 2}, half of all; not {block_length!r}")
     return None if groups is None else group_codes(groups, n)
+
+
+def _check_no_groups(estimator: Any, n: int) -> None:
+    """Refuse an estimator that was fitted to as many rows in groups, which then depend on one another."""
+    known = getattr(estimator, "_how", INDEPENDENT).groups
+    if known is not None and len(known) == n:
+        raise ValueError(
+            "the estimator was fitted with groups, to as many rows: give groups=… here too, so that whole groups are "
+            "drawn, or sklearn.base.clone(estimator), which knows of none"
+        )
 
 
 def _drawn(estimator: Any, X: Any, weight: Callable[[Generator], np.ndarray], rng: Generator) -> _Draw:

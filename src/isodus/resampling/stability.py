@@ -75,7 +75,8 @@ def selection_frequencies(
     full = clone(estimator).fit(X, sample_weight=sample_weight)
     limits = dict(min_degree=full.min_degree, max_order=full.max_order)
     basis = full.basis or MonomialBasis(full.n_features_in_, full.degree, **limits)
-    cost = weights(basis, full.model_.names, full.l1_weights, full.include, full.exclude, full.penalize_self)
+    columns = full._columns or full.model_.names
+    cost = weights(basis, columns, full.l1_weights, full.include, full.exclude, full.penalize_self)
     if not np.any((cost > 0) & np.isfinite(cost)):
         raise ValueError("no term is penalised, so that all are kept: leave some out of include and l1_weights")
     candidates, weight = basis.only(np.flatnonzero((cost > 0) & np.isfinite(cost))), counts(sample_weight, len(X))
