@@ -189,3 +189,15 @@ def test_a_large_move_is_said():
         estimator = ScoreMatching(integrable="enforce").fit(X)
     assert estimator.integrability_.status == "integrable"
     assert {w.filename for w in caught if "made integrable" in str(w.message)} == {__file__}
+
+
+def test_weights_that_collapsed_tell_no_price_and_are_told():
+    """With too small a ν for a Gaussian of ten variables Hessians vanish; there is a model, and a word about it."""
+    X = np.asarray(gaussian_10().sample(1000, rng=0))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        estimator = ISODUS(2, refine=0, nu=0.003, min_degree=2).fit(X)
+    assert any("the screening weights collapsed" in str(w.message) for w in said)
+    assert not any(w.category is RuntimeWarning for w in said)
+    assert "weights collapsed" in estimator.status_
+    assert np.all(np.isfinite(estimator.model_.theta))

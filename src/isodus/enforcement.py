@@ -191,6 +191,8 @@ def _target(
     S = A[np.ix_(at, at)] - A[np.ix_(at, below)] @ R[:, :-1]
     slope = g[at] - A[np.ix_(at, below)] @ R[:, -1]
     new, own = theta, leading.own
+    if not np.all(np.diagonal(A)[own] > 0):
+        return None, np.inf  # where weights have collapsed, nothing tells what a change costs
     least = 0.01 / np.sqrt(np.diagonal(A)[own])  # for powers that are not positive yet
     for _ in range(4):
         size = work.fit(leading, np.maximum(new[own], least))
