@@ -323,7 +323,7 @@ def test_what_is_filled_in_is_written_as_the_rest(tmp_path, frame):
 def test_draws_that_are_unlike_the_samples_are_told(tmp_path):
     table = load_breast_cancer(as_frame=True).data.iloc[:, [0, 1, 4, 5, 6, 8]].sample(398, random_state=0)
     (tmp_path / "cells.csv").write_text(as_csv(table))
-    words = json.loads(isodus("fit", tmp_path / "cells.csv", "--json").stdout)["warnings"]
+    words = json.loads(isodus("fit", tmp_path / "cells.csv", "--l1", "cv", "--json").stdout)["warnings"]
     (told,) = [one for one in words if one.startswith("draws of the model are unlike the samples")]
     assert "mean concavity" in told
     assert "do not sample from it" in told
