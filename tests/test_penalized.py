@@ -426,7 +426,7 @@ def test_nothing_left_at_all_is_an_error():
 
 def test_an_empty_choice_names_what_came_nearest():
     with pytest.warns(UserWarning, match=r"nearest to it is .*standard errors from none"):
-        est = ISODUS(6, l1="auto").fit(four())
+        est = ISODUS(4, l1="auto").fit(four())
     assert est.l1_max_ > est.l1_ > 0
 
 
