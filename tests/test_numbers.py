@@ -85,6 +85,13 @@ EXACT = {
 }
 
 
+def same_slopes(name, unit, size, found, exact):
+    """To 1e-9 of what they are about: 1/θ, and for score matching, a square of slopes by x, 1/x² of that."""
+    factor = 1 / size if name != "score matching" else 1 / size / unit**2
+    assert 0.01 < np.abs(exact / factor).max() < 1e4
+    np.testing.assert_allclose(found / factor, exact / factor, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
 @pytest.mark.parametrize("name", EXACT)
 def test_gradients_against_many_digits(name, unit):
@@ -107,8 +114,49 @@ def test_gradients_against_many_digits(name, unit):
             up, down = ([*exact[:k], exact[k] + d, *exact[k + 1 :]] for d in (h, -h))
             slope.append(float((formula(up, X, unit) - formula(down, X, unit)) / (2 * h)))
     assert got.value == pytest.approx(value, rel=1e-9)
-    factor = 1 / size if name != "score matching" else unit**2 / size
-    np.testing.assert_allclose(got.gradient / factor, np.array(slope) / factor, rtol=1e-9, atol=1e-9)
+    same_slopes(name, unit, size, got.gradient, np.array(slope))
+
+
+def by_jax(name, X, unit):
+    """The same formulas for JAX, as functions of θ."""
+    import jax.numpy as jnp
+    from jax.scipy.special import gamma, logsumexp
+
+    terms = [BASIS.terms[k] for k in BASIS.local(NODE).terms]
+    x, cofactors = X[:, 0], np.stack([X[:, 1] ** term.count(1) for term in terms], axis=1)
+    power = np.array([[term.count(NODE) == l for l in range(1, S + 1)] for term in terms], float)
+    a = lambda theta: (cofactors * theta) @ power  # (n, s)
+    l = np.arange(1, S + 1)
+    if name == "screening":
+        e, nu = S + 2, 0.5 / unit ** (S + 2)
+        m = jnp.where(l % 2 == 0, nu ** (-l / e) * gamma((l + 1) / e) / gamma(1 / e), 0.0)
+        exponent = lambda theta: jnp.sum(a(theta) * (x[:, None] ** l - m), axis=1) - nu * jnp.abs(x) ** e
+        return lambda theta: logsumexp(exponent(theta)) - jnp.log(len(x))
+    if name == "pseudo-likelihood":
+        grid = unit / 16 * np.arange(-96, 97)
+        log_z = lambda theta: logsumexp(-a(theta) @ (grid[:, None] ** l).T, axis=1) + jnp.log(unit / 16)
+        return lambda theta: jnp.mean(jnp.sum(a(theta) * x[:, None] ** l, axis=1) + log_z(theta))
+    slope = lambda theta: jnp.sum(l * a(theta) * x[:, None] ** (l - 1), axis=1)
+    bend = lambda theta: jnp.sum((l * (l - 1) * a(theta))[:, 1:] * x[:, None] ** (l[1:] - 2), axis=1)
+    return lambda theta: jnp.mean(0.5 * slope(theta) ** 2 - bend(theta))
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-3, 1.0, 1e30])
+@pytest.mark.parametrize("name", EXACT)
+def test_gradients_against_automatic_differentiation(name, unit):
+    jax = pytest.importorskip("jax")
+    rng, terms = np.random.default_rng(1), BASIS.local(NODE).terms
+    X = unit * rng.normal(0.1, 0.8, (50, 2))
+    size = unit ** -BASIS.degrees[terms].astype(float)
+    theta = size * 0.3 * rng.standard_normal(len(terms))
+    pure = [BASIS.terms[k] == (0, 0, 0, 0) for k in terms]
+    theta[pure] = 0.5 * size[pure]
+    samples = ArraySamples(X, None, np.zeros(2), np.ones(2))
+    (got,) = Objective(BASIS, EXACT[name][1](unit), samples).evaluate([NODE], [theta])
+    with jax.enable_x64(True):
+        value, slope = jax.value_and_grad(by_jax(name, X, unit))(jax.numpy.array(theta))
+    assert got.value == pytest.approx(float(value), rel=1e-9)
+    same_slopes(name, unit, size, got.gradient, np.asarray(slope))
 
 
 @pytest.mark.parametrize("kind", [ISODUS, PseudoLikelihood, ScoreMatching])
