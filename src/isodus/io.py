@@ -1,16 +1,24 @@
-"""Files: JSON read with care, anything written whole or not at all."""
+"""Files: JSON read with care; output that is written whole or not at all, through links and into pipes."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import tempfile
+import secrets
+import shutil
+import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
 
-__all__ = ["MOST_BYTES", "read_json", "write_text", "writing"]
+__all__ = ["MOST_BYTES", "STDOUT", "is_stdout", "is_stream", "read_json", "write_text", "writing"]
+
+STDOUT = Path("-")  # as the name of an output
 
 MOST_BYTES = 1 << 32  # of a file that is read whole
 
@@ -30,25 +38,126 @@ def read_json(path: str | os.PathLike[str], what: str, kind: str) -> dict[str, A
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file; no half-written one is ever seen."""
+    """Write a text file as `writing` does."""
     with writing(path) as f:
         f.write(text)
 
 
 @contextmanager
 def writing(path: str | os.PathLike[str], binary: bool = False) -> Iterator[IO[Any]]:
-    """A temporary file beside this path, open to write to; it takes its place once all has been written."""
+    """An open file, whose content goes to this path once the block ends without an error.
+
+    A new file, or one with a single name, is replaced by a complete one of the same mode and owner. A file with
+    several names, or in a folder that cannot be written into, is overwritten in place. Symbolic links stay, and their
+    target is written. Pipes and devices receive the content as it is. "-" is standard output.
+    """
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") if binary else os.fdopen(handle, "w", encoding="utf-8", newline="") as f:
-            yield f
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
+        temporary = None if is_stream(path) else _beside(Path(os.path.realpath(path)))
+    except OSError as error:
+        raise _named(error, path) from None
+    try:
+        with TemporaryFile() if temporary is None else open(temporary, "wb") as raw:
+            text = None if binary else TextIOWrapper(raw, encoding="utf-8", newline="")
+            yield text or raw
+            if text:
+                text.detach()  # else it would close `raw`
+            raw.flush()
+            if temporary is None:
+                raw.seek(0)
+                _copy(raw, path)
+        if temporary is not None:
+            os.replace(temporary, os.path.realpath(path))
     except BaseException as error:
-        os.unlink(temporary)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None and not isinstance(error, BrokenPipeError):
-            raise OSError(f"{path} cannot be written: {error.strerror or error}") from error
+            raise _named(error, path) from error
         raise
+
+
+def is_stream(path: Path) -> bool:
+    """Whether this is standard output, a pipe or a device, where nothing is replaced and no ending names a format."""
+    if path == STDOUT or _descriptor(path) is not None:
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def is_stdout(path: Path) -> bool:
+    """Whether this is standard output, by whatever name."""
+    return path == STDOUT or _descriptor(path) == 1
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    return type(error)(f"{path} cannot be written: {error.strerror or error}")
+
+
+def _beside(target: Path) -> Path | None:
+    """An empty file that is to take the place of the target; None where the target must be overwritten instead."""
+    if target.is_dir():
+        raise ValueError(f"{target} is a folder. Name a file")
+    there = os.stat(target) if os.path.lexists(target) else None  # a link in a loop fails here
+    if there is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if there is not None and there.st_nlink > 1:
+        return None
+    temporary = target.with_name(f".isodus-{secrets.token_hex(8)}")
+    try:
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if there is None else 0o600))
+    except PermissionError:
+        if there is None:
+            raise
+        return None
+    if there is not None:
+        try:
+            if hasattr(os, "chown"):
+                os.chown(temporary, there.st_uid, there.st_gid)
+            os.chmod(temporary, stat.S_IMODE(there.st_mode))
+        except PermissionError:  # a file of somebody else's, open to a group
+            temporary.unlink()
+            return None
+    return temporary
+
+
+def _descriptor(path: Path) -> int | None:
+    """Which open descriptor /dev/stdout, /dev/fd/5 or a link to one of them is.
+
+    To open it by name would truncate a file that it leads to, and into which others may have written.
+    """
+    for _ in range(40):  # links; no system follows more
+        folder = os.path.realpath(path.parent)
+        if folder in ("/dev/fd", f"/proc/{os.getpid()}/fd") and path.name.isdecimal():
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = Path(folder, os.readlink(path))
+    return None
+
+
+def _copy(content: IO[bytes], path: Path) -> None:
+    """Into standard output, a pipe, a device, or over a file, in place."""
+    sys.stdout.flush()
+    if path == STDOUT:
+        shutil.copyfileobj(content, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    descriptor = _descriptor(path)
+    if descriptor is not None or is_stream(path):
+        handle = os.open(path, os.O_WRONLY) if descriptor is None else os.dup(descriptor)
+        with os.fdopen(handle, "wb") as f:
+            shutil.copyfileobj(content, f)
+        return
+    with open(path, "r+b") as f:
+        size = f.seek(0, os.SEEK_END)
+        try:  # what is longer first: where the disk has no room for it, nothing has changed
+            content.seek(size)
+            shutil.copyfileobj(content, f)
+            f.flush()
+        except OSError:
+            os.ftruncate(f.fileno(), size)
+            raise
+        content.seek(0)
+        f.seek(0)
+        left = min(size, os.fstat(content.fileno()).st_size)
+        f.write(content.read(left))
+        f.truncate(os.fstat(content.fileno()).st_size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from .. import io
 from ..tables import Table, complete, read_table
 from ..transforms import of_setting, transformed
 
@@ -26,6 +28,7 @@ __all__ = [
     "Json",
     "as_json",
     "check_output",
+    "check_stdout",
     "counted",
     "errors_in_a_line",
     "load_model",
@@ -82,7 +85,7 @@ def check_output(
     output: Path | None, what: str, sources: Mapping[Path | None, str], endings: Sequence[str] = ()
 ) -> None:
     """What would keep it from being written, found out before the work is done; sources: files that must stay."""
-    if output is None:
+    if output is None or io.is_stream(output):
         return
     if output.is_dir():
         raise ValueError(f"{output} is a folder: name a file to write {what} to")
@@ -102,9 +105,19 @@ def check_output(
 
 def unnamed_output(output: Path, what: str) -> Path:
     """A file that the user has not named: one that is there already is not replaced."""
-    if output.exists():
+    if os.path.lexists(output):
         raise ValueError(f"{output} is there already: name a file for {what} with -o; -o {output} replaces it")
     return output
+
+
+def check_stdout(outputs: Mapping[str, Path | None], json: bool = False) -> bool:
+    """Whether one of the outputs, by option, is standard output; an error if two are, or one and --json."""
+    found = [option for option, output in outputs.items() if output and io.is_stdout(output)] + (
+        ["--json"] if json else []
+    )
+    if len(found) > 1:
+        raise ValueError(f"{' and '.join(found)} both write to standard output. Name a file for one of them")
+    return bool(found)
 
 
 def as_json(content: Any) -> str:

@@ -23,7 +23,18 @@ from ..description import chosen_from_the_same
 from ..suitability import few_rows
 from ..tables import Table, complete, read_table
 from ..transforms import as_setting, parsed, transformed
-from .common import Debug, Json, as_json, check_output, counted, errors_in_a_line, seconds, show_warnings, warning_lines
+from .common import (
+    Debug,
+    Json,
+    as_json,
+    check_output,
+    check_stdout,
+    counted,
+    errors_in_a_line,
+    seconds,
+    show_warnings,
+    warning_lines,
+)
 from .report import ENDINGS
 from .supports import supports_of
 
@@ -74,10 +85,17 @@ def fit(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Where to write the model, as JSON; its terms go beside it, as CSV."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="Where to write the model, as JSON; its terms go beside it, as CSV. - is standard output.",
+        ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write a report of it, as HTML; see isodus report.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where to write a report of it, as HTML; see isodus report; - is standard output."
+        ),
     ] = None,
     columns: Annotated[
         str | None, typer.Option(help="Columns to take, as a,b,gene_*; all numeric ones unless given.")
@@ -120,12 +138,13 @@ def fit(
 ) -> None:
     """Learn the model behind the numeric columns of tables, and say what was found."""
     with errors_in_a_line(debug):
-        terms = None if output is None else output.with_suffix(".terms.csv")
+        terms = None if output is None or io.is_stream(output) else output.with_suffix(".terms.csv")
+        aside = check_stdout({"-o": output, "--report": report}, json)
         what: dict[Path | None, str] = dict.fromkeys(files, "the samples")
         check_output(output, "the model", what)
         check_output(terms, "its terms", what)
         check_output(report, "the report", what | {output: "the model", terms: "its terms"}, ENDINGS)
-        said = _Said(json)
+        said = _Said(json, aside)
         table = _read(files, columns, weights, missing, said)
         kinds = parsed(transform or [], list(table.frame.columns))
         table = table._replace(frame=transformed(table.frame, kinds, _REMEDY))
@@ -149,7 +168,7 @@ def fit(
         if kinds:
             model = replace(model, settings={**model.settings, "transform": as_setting(kinds, model.names)})
         found = _found(model, learner, level, score, gaussian) | {"n_scored": len(some.frame)}
-        if output and terms:
+        if output:
             found["written"] = _written(model, output, terms, level)
         if report:
             learner.model_ = model  # with what was taken of the samples
@@ -177,24 +196,26 @@ def _report(source: Any, path: Path, table: Table, said: Sequence[str]) -> list[
     return caught
 
 
-def _written(model: PolynomialModel, output: Path, terms: Path, level: float) -> list[str]:
-    """The names of the files of the model and of its terms, which are there then."""
+def _written(model: PolynomialModel, output: Path, terms: Path | None, level: float) -> list[str]:
+    """Write the model and, beside a file, its terms; the names of what was written."""
     model.save(output)
+    if terms is None:
+        return [str(output)]
     with io.writing(terms) as f:
         model.to_frame(level=level).to_csv(f, index=False)
     return [str(output), str(terms)]
 
 
 class _Said:
-    """What was said, printed at once or kept."""
+    """What was said, printed at once or kept; aside: on standard error."""
 
-    def __init__(self, quiet: bool) -> None:
-        self.quiet, self.lines = quiet, list[str]()
+    def __init__(self, quiet: bool, aside: bool = False) -> None:
+        self.quiet, self.aside, self.lines = quiet, aside, list[str]()
 
     def __call__(self, line: str) -> None:
         self.lines.append(line)
         if not self.quiet:
-            typer.echo(line)
+            typer.echo(line, err=self.aside)
 
 
 def _read(files: list[Path], columns: str | None, weights: str | None, missing: Missing, said: _Said) -> Table:
@@ -354,7 +375,8 @@ def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[st
         + (f": {words}. New rows tell more: hold some back for isodus compare" if words else "")
     )
     if "written" in found:
-        lines.append(f"model written to {found['written'][0]}, its terms to {found['written'][1]}")
+        model_file, *beside = found["written"]
+        lines.append(f"model written to {model_file}" + "".join(f", its terms to {path}" for path in beside))
     if "report" in found:
         lines.append(f"report written to {found['report']}")
     return lines

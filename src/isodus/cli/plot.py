@@ -13,6 +13,7 @@ from .common import (
     Json,
     as_json,
     check_output,
+    check_stdout,
     errors_in_a_line,
     load_model,
     samples_for,
@@ -35,7 +36,7 @@ def plot(
             "-o",
             "--output",
             show_default="beside the model, if nothing is there",
-            help="Where to write it: .png, .svg or .pdf.",
+            help="Where to write it: .png, .svg or .pdf; - is standard output, as PNG.",
         ),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A table of samples, for the kinds that show them.")] = None,
@@ -48,6 +49,7 @@ def plot(
     with errors_in_a_line(debug):
         output = output or unnamed_output(file.with_suffix(f".{kind}.png"), "the picture")
         check_output(output, "the picture", {file: "the model", data: "the samples"})
+        aside = check_stdout({"-o": output}, json)
         model = load_model(file)
         X = None
         if data is not None:
@@ -59,4 +61,5 @@ def plot(
             typer.echo(as_json({"kind": kind, "written": str(output), "warnings": warning_lines(caught)}))
             return
         show_warnings(caught)
-        typer.echo(f"written to {output}")
+        if not aside:
+            typer.echo(f"written to {output}")

@@ -14,6 +14,7 @@ from .common import (
     Json,
     as_json,
     check_output,
+    check_stdout,
     errors_in_a_line,
     load_model,
     samples_for,
@@ -35,7 +36,10 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", show_default="beside the model, if nothing is there", help="Where to write it: .html."
+            "-o",
+            "--output",
+            show_default="beside the model, if nothing is there",
+            help="Where to write it: .html; - is standard output.",
         ),
     ] = None,
     weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of repetition counts.")] = None,
@@ -49,6 +53,7 @@ def report(
     with errors_in_a_line(debug):
         output = output or unnamed_output(file.with_suffix(".html"), "the report")
         check_output(output, "the report", {file: "the model", data: "the samples"}, ENDINGS)
+        aside = check_stdout({"-o": output}, json)
         if weights is not None and data is None:
             raise ValueError("--weights are those of samples: give --data too")
         model = load_model(file)
@@ -64,6 +69,7 @@ def report(
             typer.echo(as_json({"written": str(output), "said": said, "warnings": warning_lines(caught)}))
             return
         for line in said:
-            typer.echo(line)
+            typer.echo(line, err=aside)
         show_warnings(caught)
-        typer.echo(f"written to {output}")
+        if not aside:
+            typer.echo(f"written to {output}")

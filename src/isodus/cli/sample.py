@@ -21,6 +21,7 @@ from .common import (
     Json,
     as_json,
     check_output,
+    check_stdout,
     counted,
     errors_in_a_line,
     load_model,
@@ -59,7 +60,7 @@ def sample(
         typer.Option(
             "-o",
             "--output",
-            help="Where to write them, .csv or .npy; as CSV on standard output unless given, on a terminal the first.",
+            help="Where to write them, .csv or .npy; - is standard output. Without it a terminal shows the first.",
         ),
     ] = None,
     seed: Annotated[
@@ -91,6 +92,7 @@ def sample(
         else:
             _check_given(n, method, start)
             check_output(output, "the filled table", {file: "the model", given: "the table"}, (".csv",))
+        check_stdout({"-o": output}, json)
         model = load_model(file)
         kinds, of = _undone(model, file, stays)
         with warnings.catch_warnings(record=True) as caught:
@@ -110,7 +112,7 @@ def sample(
             where = {"samples": table.to_dict("list")} if output is None else {"written": str(output)}
             found = {"n_rows": len(table), "columns": list(table.columns), "said": said}
             typer.echo(as_json(found | {"warnings": warning_lines(caught)} | where))
-        elif output:
+        elif output and not io.is_stdout(output):
             order = f"; its columns are {', '.join(model.names)}" if output.suffix.lower() == ".npy" else ""
             typer.echo(f"written to {output}{order}", err=True)
 

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..io import writing
+from ..io import is_stream, writing
 from .curves import curve, error_scaling, guide, penalty_path, plain_log, plot_residuals, residuals
 from .densities import marginals, pairs
 from .network import graph
@@ -90,6 +90,8 @@ def plot(kind: str, model: Any, X: Any = None, ax: Any = None, **options: Any) -
 def draw(kind: str, model: Any, X: Any = None, path: str | PathLike[str] | None = None, **options: Any) -> Figure:
     """A figure with a plot, one of `KINDS`, without any window; saved to `path`, as its ending says.
 
+    Pipes, devices and "-", standard output, receive PNG unless they have an ending.
+
     Examples
     --------
     >>> from isodus import PolynomialModel
@@ -104,6 +106,8 @@ def draw(kind: str, model: Any, X: Any = None, path: str | PathLike[str] | None 
     figure = Figure(layout="constrained")
     formats = FigureCanvasAgg(figure).get_supported_filetypes()
     ending = None if path is None else Path(path).suffix.lower()[1:]
+    if path is not None and not ending and is_stream(Path(path)):
+        ending = "png"
     if ending is not None and ending not in formats:
         raise ValueError(f"{path}: pictures end in .png, .svg or .pdf, or one of {', '.join(sorted(formats))}")
     plot(kind, model, X, figure, **options)
