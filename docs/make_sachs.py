@@ -125,6 +125,8 @@ pairs = est.model_.interactions()  # a row a pair of proteins: all its terms tes
 pairs[pairs["q_value"] < 0.05]
 ```
 
+The fit ends after {est.n_iter_[0]} Newton steps as: {", ".join(sorted(set(est.status_)))}.
+
 ## Which proteins interact
 
 A pair has six terms up to degree 4; Wald's test asks whether all of them are zero, and q is the false discovery rate
@@ -157,7 +159,7 @@ the same cells. The worst variables:
 ## Is it worth going beyond a Gaussian?
 
 Learned from one half of the cells and scored on the other, `isodus.compare` says of this condition, of which half is
-{len(X) // 2} cells: **{verdicts[0]}**. (Too few for terms beyond degree 2 to pay.)
+{len(X) // 2} cells: **{verdicts[0]}**.
 
 And of all {len(whole):,} cells of nine conditions, whose mixture is less Gaussian than each: **{verdicts[1]}**.
 

@@ -1,5 +1,6 @@
 """Two groups of samples: sizes, power, closed forms and units."""
 
+import warnings
 from functools import cache
 
 import numpy as np
@@ -158,7 +159,7 @@ def test_terms_of_a_penalty_and_of_a_basis_are_compared():
     assert listed.table["term"].tolist() == ["x0^2", "x0*x1", "x1^2", "x0^4", "x1^4"]
     assert all(model.location.tolist() == [0.0, 0.0] for model in listed.models)
     few = compare_groups(X[:40], Y, ISODUS(basis=MonomialBasis(2, 4)))
-    assert few.notes[-1].startswith("standard errors of group 1 may be too small")
+    assert few.notes[0].startswith("standard errors of group 1 may be too small")
 
 
 @pytest.mark.parametrize(
@@ -189,3 +190,14 @@ def test_a_group_with_too_few_samples_is_named():
         compare_groups(drawn(WELLS, 1000), drawn(WELLS, 6))
     with pytest.raises(ValueError, match="q must lie between 0 and 1"):
         compare_groups(drawn(WELLS, 300), drawn(WELLS, 600)[300:]).different(0)
+
+
+def test_unequal_groups_are_told_that_levels_do_not_hold():
+    X = drawn(WELLS, 4000)
+    with pytest.warns(UserWarning, match="the groups have 300 and 700 rows. Beyond a ratio of 2 : 1 the level of the"):
+        result = compare_groups(X[:300], X[1000:1700])
+    assert any("Beyond a ratio of 2 : 1" in note for note in result.notes)
+    assert "Beyond a ratio" in repr(result)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not compare_groups(X[:600], X[1000:1700]).notes

@@ -17,17 +17,19 @@ import pandas as pd
 
 from .arrays import to_host
 from .basis import MonomialBasis
-from .checks import finite_rows, is_index
-from .description import chosen_from_the_same
+from .checks import finite_rows, is_index, warn
+from .description import chosen_from_the_same, selected
 from .energy import raw_matrix
 from .model import PolynomialModel, as_model
 from .penalties import Terms, positions
-from .samples import floating_rows
+from .samples import floating_rows, standardisation
 from .significance import FLAT, WaldTest, block, in_other_units, wald
 from .validation import check_weight
+from .wording import listed
 
 __all__ = ["Comparison", "compare", "nested_test", "predicted"]
 
+_NEAR = 0.02  # spreads within which middles are the same
 _ALIKE = 1e-3  # nats a variable that hardly matter
 _TIE, _ALPHA = 2.0, 0.05  # standard errors of a difference within which the simpler model is taken; a level of tests
 
@@ -67,9 +69,10 @@ class Comparison:
 def compare(models: Mapping[str, Any] | Sequence[Any], X: Any, *, sample_weight: Any = None) -> Comparison:
     """Which of several models predicts new samples best, and whether it takes more than a Gaussian.
 
-    A model that is better by less than two standard errors does not count as better: of such the one with the fewest
-    terms is recommended. Wald's tests rest on the samples that the models were fitted to. What an estimator left out
-    as unsupported is no evidence, with a p-value of 1; where a penalty chose the terms, p-values are too small.
+    A model that is better by less than two standard errors does not count as better: of such the one with the
+    fewest terms is recommended. Wald's tests rest on the samples that the models were fitted to. Parameters held at
+    a bound are no evidence, with a p-value of 1; terms that ``select=True`` left out were not tested, and have
+    none; where a penalty chose the terms, p-values are too small.
 
     Parameters
     ----------
@@ -97,6 +100,12 @@ def compare(models: Mapping[str, Any] | Sequence[Any], X: Any, *, sample_weight:
     weight: Any = np.ones(len(rows)) if sample_weight is None else check_weight(sample_weight, rows)[0]
     if len(rows) < 2:
         raise ValueError("X has one row, and a standard error takes two or more")
+    same = [name for name, model in named.items() if fitted_to(model, rows)]
+    if same:
+        warn(
+            f"X has the number, middles and spreads of the rows that {listed(same)} was fitted to. On such rows the "
+            "model with the most terms looks best. Compare on rows that no model was fitted to"
+        )
     if not weight.sum() > 1:
         raise ValueError(
             f"sample_weight sums to {weight.sum():.3g}: weights count repetitions, and a standard error takes more "
@@ -119,10 +128,10 @@ def compare(models: Mapping[str, Any] | Sequence[Any], X: Any, *, sample_weight:
 def nested_test(large: Any, small: Any = None, *, terms: Terms | None = None) -> WaldTest:
     """Wald's test that the terms of a model which a smaller one lacks are zero.
 
-    It wants some fifty samples a term that is tested; with fewer, p-values are too small. Parameters held at a bound or
-    left out as unsupported are no evidence: of such alone the p-value is 1. If what is left has a term and not all its
-    divisors, it matters where zero is: in the units of `large`, or in those of the samples where `small` is a model
-    with such terms, which keeps their origin.
+    It wants some fifty samples a term that is tested; with fewer, p-values are too small. Parameters held at a
+    bound are no evidence: of such alone the p-value is 1. Terms that ``select=True`` left out are an error. If what
+    is left has a term and not all its divisors, it matters where zero is: in the units of `large`, or in those of
+    the samples where `small` is a model with such terms, which keeps their origin.
 
     Parameters
     ----------
@@ -158,6 +167,19 @@ def nested_test(large: Any, small: Any = None, *, terms: Terms | None = None) ->
         left = [term for term in model.basis.terms if len(term) <= small] if is_index(small) else small.terms
     at = positions(left, model.basis, model.names, "small is not nested in large")
     return _zero(model, np.setdiff1d(np.arange(len(model.basis)), at), raw)
+
+
+def fitted_to(model: PolynomialModel, rows: np.ndarray) -> bool:
+    """Whether a model was fitted to these rows, as far as their number, middles and spreads show; rows: (n, p)."""
+    if model.n_samples is None or model.n_samples != len(rows):
+        return False
+    try:
+        location, scale = standardisation(rows, None, model.names, np.random.default_rng(0))
+    except ValueError:  # a constant column, which no model was fitted to
+        return False
+    near = np.abs(location - model.location) <= _NEAR * scale
+    alike = np.abs(scale / model.scale - 1) <= _NEAR
+    return bool(np.all(near | (model.location == 0)) and np.all(alike | (model.scale == 1)))
 
 
 def predicted(score: float, gaussian: float) -> str:
@@ -264,7 +286,11 @@ def _zero(model: PolynomialModel, extra: np.ndarray, raw: bool) -> WaldTest:
     if raw:
         T = raw_matrix(model.basis, model.location, model.scale)
         theta, covariance = T @ theta, in_other_units(covariance, T)
-    extra = extra[~np.isnan(covariance.diagonal()[extra])]
+    known = ~np.isnan(covariance.diagonal()[extra])
+    if selected(model) and np.any(~known & (theta[extra] == 0)):
+        left_out = int(np.count_nonzero(~known & (theta[extra] == 0)))
+        raise ValueError(f"select=True left out {left_out:,} of these terms: fit with select=False to test them")
+    extra = extra[known]
     if not len(extra):
         return WaldTest(0.0, 0, 1.0)
     if np.isnan(C := block(covariance, extra)).any():
@@ -286,7 +312,7 @@ def _tested(model: PolynomialModel, extra: np.ndarray, raw: bool) -> tuple[float
         return np.nan, np.nan, np.nan, str(error)
     held = np.count_nonzero(np.isnan(model.stderr("standardized")[extra]))
     notes = ["in the units of the samples"] if raw else []
-    notes += [f"{held} of {len(extra)} terms held at a bound, or left out as unsupported"] if held else []
+    notes += [f"{held} of {len(extra)} terms held at a bound"] if held else []
     chosen = chosen_from_the_same(model)
     notes += ["p is too small, as a penalty chose the terms from the same samples"] if chosen else []
     return *test, "; ".join(notes)

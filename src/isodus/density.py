@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from . import energy, rounding, sampling
+from . import description, energy, rounding, sampling
 from .arrays import Array, namespace, on_device, one_blas_thread
 from .checks import count, finite_rows, generator, positions, warn
 from .conditional import Conditional
@@ -67,6 +67,7 @@ class Density:
         n_jobs: int | None = None,
         progress: Show = None,
         return_inferencedata: bool = False,
+        force: bool = False,
     ) -> Any:
         """n samples, shape (n, p), an array whose `info` tells how they were made (`isodus.sampling.SamplingInfo`).
 
@@ -89,7 +90,10 @@ class Density:
             A bar, by default on a terminal after a second, or a function, as in `ISODUS`. Ctrl-C leaves what there is.
         return_inferencedata : bool
             All draws of all chains as ArviZ wants them, instead of an array.
+        force : bool
+            Draw also from a model whose fit found its mass far from the data (see its notes); an error without it.
         """
+        self._require_near("Samples", force)
         n, rng = count(n, "n"), generator(rng)
         sampling.check_method(method)
         if return_inferencedata:
@@ -152,13 +156,15 @@ class Density:
         return found
 
     def log_partition(
-        self, *, return_error: bool = False, rng: int | np.random.Generator | None = 0
+        self, *, return_error: bool = False, rng: int | np.random.Generator | None = 0, force: bool = False
     ) -> float | tuple[float, float]:
         """log Z, Z = ∫ exp(−E(x)) dx over the variables in the units of X, E as `energy` gives it.
 
         Exact wherever `sample` is, to about 1e-7 times the root of the number of variables. Elsewhere it is estimated
         by annealed importance sampling from `rng`, with a warning, or with ``return_error=True`` its standard error.
+        force: as in `sample`.
         """
+        self._require_near("log Z", force)
         about, error = self._normalised(rng)
         value = about + self._centred.depth
         if return_error:
@@ -166,8 +172,12 @@ class Density:
         _warn_of_estimate(value, error)
         return value
 
-    def logpdf(self, X: Array, *, rng: int | np.random.Generator | None = 0) -> Array:
-        """The log density −E(x) − log Z at every row of X, the normalisation as in `log_partition`; −inf `outside`."""
+    def logpdf(self, X: Array, *, rng: int | np.random.Generator | None = 0, force: bool = False) -> Array:
+        """The log density −E(x) − log Z at every row of X, the normalisation as in `log_partition`; −inf `outside`.
+
+        force: as in `sample`.
+        """
+        self._require_near("Log densities", force)
         (location, theta, _, depth), (log_z, error) = self._centred, self._normalised(rng)
         _warn_of_estimate(log_z + depth, error)
         own = lambda Y: energy.energy(self.basis, theta, Y)[None, :]
@@ -255,6 +265,15 @@ class Density:
                 depth += lower
             groups.append(group)
         return _Centred(location, theta, groups, depth)
+
+    def _require_near(self, what: str, force: bool) -> None:
+        """An error for a model whose fit found its mass far from the data, unless forced; what: that is asked for."""
+        note = description.far_away(self)
+        if note and not force:
+            raise ValueError(
+                f"{note}. {what} would describe that region, not your data. Use isodus.match_moments(model, X) for a "
+                "model to draw from, lower the degree, or transform heavy tails. force=True (--force) overrides this"
+            )
 
     def _require_density(self) -> None:
         if self._verdict.status == "not integrable":

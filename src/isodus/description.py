@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     import networkx
 
 __all__ = [
+    "FAR_AWAY",
     "candidate_sets",
     "chosen_from_the_same",
+    "far_away",
     "graph",
     "hyperedges",
     "in_a_line",
     "interacting",
     "interaction_table",
     "interaction_tests",
+    "selected",
     "summary",
     "term_name",
     "term_table",
@@ -34,6 +37,7 @@ __all__ = [
 
 Term = tuple[int, ...]
 _DISCOVERY = 0.05
+FAR_AWAY = "has its mass far from the data"  # in the note of a fit that found it so, which model files keep
 
 
 def in_a_line(model: Any) -> str:
@@ -52,6 +56,16 @@ def terms_in_words(model: Any) -> str:
 def chosen_from_the_same(model: Any) -> bool:
     """Whether a penalty chose the terms from the samples that errors and tests are of, which do not know of it."""
     return bool(model.settings.get("l1")) and model.settings.get("debias") not in ("split", "one step")
+
+
+def far_away(model: Any) -> str:
+    """The note by which a fit reported that the model's mass is far from the data; empty if there is none."""
+    return next((note for note in model.settings.get("notes", []) if FAR_AWAY in note), "")
+
+
+def selected(model: Any) -> bool:
+    """Whether the fit may have left out terms above degree 2, which are zero then and were not tested."""
+    return bool(model.settings.get("select"))
 
 
 def candidate_sets(model: Any) -> int | None:
@@ -113,6 +127,8 @@ def interaction_tests(model: Any, correction: str = "bh") -> pd.DataFrame:
     rows = []
     for variables, terms in interacting(model.basis).items():
         C = np.full((len(terms), len(terms)), np.nan) if covariance is None else block(covariance, np.array(terms))
+        if selected(model) and np.isnan(np.diagonal(C)).any():
+            C = np.full_like(C, np.nan)  # of a set that lost terms no test of what is left is a test
         test = wald(model.estimate[terms], C, model.error_df)
         size = float(np.sqrt(np.sum(np.square(theta[terms]))))
         rows.append((variables, len(variables), len(terms), size, *test))
@@ -191,12 +207,18 @@ def summary(model: Any, n_terms: int, level: float = 0.95) -> str:
 def _found(model: Any) -> list[str]:
     """Which sets of variables interact surely, of how many; nothing where there are no errors."""
     tests = model.interactions()
+    untested = int(tests["q_value"].isna().sum()) if selected(model) else 0
+    lost = [f"{many(untested, 'set')} of variables not tested: terms of theirs were left out"] if untested else []
+    tests = tests[tests["q_value"].notna()] if untested else tests
     if not tests["q_value"].notna().any():
-        return []
+        return lost
     found = tests["variables"][tests["q_value"] < _DISCOVERY].tolist()
     named = f": {', '.join(found[:8])}{', …' if len(found) > 8 else ''}" if found else ""
     if not chosen_from_the_same(model):
-        return [f"{len(found)} of {len(tests)} sets of variables interact at a false discovery rate of 5 %{named}"]
+        return [
+            f"{len(found)} of {len(tests)} sets of variables interact at a false discovery rate of 5 %{named}",
+            *lost,
+        ]
     of, left = candidate_sets(model), f"{many(int((tests['strength'] > 0).sum()), 'set')} of variables"
     left += f", of {of:,} candidates" if of else ""
     return [

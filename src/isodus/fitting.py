@@ -16,7 +16,7 @@ from .arrays import namespace, on_device, one_blas_thread, to_host
 from .basis import MonomialBasis
 from .blocks import Blocked, BlockedSamples
 from .checks import warn
-from .description import term_name
+from .description import FAR_AWAY, term_name
 from .diagnostics import LOOKED_AT, strays
 from .energy import raw_units
 from .losses import Loss
@@ -25,12 +25,15 @@ from .objective import MANY, Evaluation, Objective
 from .optimum import Optimum
 from .preparation import Setting
 from .samples import ArraySamples, generator
-from .solvers.newton import Problem, Rung, ladder
+from .solvers.newton import Problem, Rung, inverse, ladder
+from .wording import listed
 
 __all__ = [
+    "FAR",
     "judge",
     "judge_joint",
     "judge_weights",
+    "left_out_note",
     "minimize",
     "move_note",
     "notes",
@@ -44,6 +47,7 @@ _RUNGS = (64, 8)  # one sample in so many is what a fit starts on
 _ROWS_PER_PARAMETER = 30  # how many a subsample must have
 _NODES_AT_ONCE = 8  # nodes that share one pass over the samples, where memory allows
 _COLLAPSED, _CONCENTRATED = 2, 50  # effective samples a parameter below which weights have
+FAR = 2.0  # standard errors; a term that is moved so far leaves its interval
 _MOVED = 0.1  # standard errors from which a change of a term counts
 _SINGLE = 1e-5  # relative change of a value that sums in single precision cannot resolve
 _DOUBLE = 1e-12  # likewise in double precision
@@ -104,18 +108,19 @@ def on_floor_note(term: tuple[int, ...], names: Sequence[str]) -> str:
     )
 
 
-def move_note(model: PolynomialModel, theta: np.ndarray) -> tuple[str, float]:
-    """How far parameters were moved to make a model integrable, in words, and the farthest in standard errors."""
+def move_note(model: PolynomialModel, theta: np.ndarray) -> tuple[str, list[str]]:
+    """How far parameters were moved to make a model integrable, in words; and which ones by more than `FAR`."""
     moved, stderr = np.abs(theta - model.theta), model.stderr("standardized")
     known = np.flatnonzero(stderr > 0)
     if not len(known):
-        return f"made integrable: {np.count_nonzero(moved)} of {len(theta)} terms moved", 0.0
+        return f"made integrable: {np.count_nonzero(moved)} of {len(theta)} terms moved", []
     far = moved[known] / stderr[known]
-    name = model.term_name(model.basis.terms[known[np.argmax(far)]])
+    names = [model.term_name(model.basis.terms[known[k]]) for k in np.argsort(-far)]
+    rms = np.sqrt(np.mean(far**2))
     return (
         f"made integrable: {np.count_nonzero(far > _MOVED)} of {len(known)} terms moved by more than a tenth of a "
-        f"standard error, the farthest, {name}, by {far.max():.2g} (root mean square {np.sqrt(np.mean(far**2)):.2g})"
-    ), float(far.max())
+        f"standard error, the farthest, {names[0]}, by {far.max():.2g} (root mean square {rms:.2g})"
+    ), names[: np.count_nonzero(far > FAR)]
 
 
 def stray_note(setting: Setting, model: PolynomialModel) -> str:
@@ -130,10 +135,7 @@ def stray_note(setting: Setting, model: PolynomialModel) -> str:
     place = ", ".join(
         f"{model.names[i]} = {model.location[i] + model.scale[i] * y[i]:.3g}" for i in np.argsort(-np.abs(y))[:3]
     )
-    return (
-        f"the learned model has its mass far from the data: about {place}{', …' if len(y) > 3 else ''}, its energy is "
-        f"{lower:.2g} lower"
-    )
+    return f"the learned model {FAR_AWAY}: about {place}{', …' if len(y) > 3 else ''}, its energy is {lower:.2g} lower"
 
 
 def pilot_parameters(pilot: PolynomialModel, setting: Setting) -> np.ndarray:
@@ -158,21 +160,26 @@ def pilot_parameters(pilot: PolynomialModel, setting: Setting) -> np.ndarray:
 
 
 def notes(setting: Setting, found: Optimum) -> list[str]:
-    """What is worth knowing about an optimum: which terms the data did not support."""
-    basis = setting.basis
-    dropped = np.ones(len(basis), bool)
-    dropped[basis.positions(basis.padded(found.basis.factors))] = False
+    """What is worth knowing about an optimum: what was done to find it, and which terms are held."""
     said = []
-    if dropped.any():
-        inside = [
-            name
-            for i, name in enumerate(setting.names)
-            if not np.any(found.basis.degrees[found.basis.local(i).terms] > 2)
-        ]
-        of = "" if len(inside) == len(setting.names) else f" of {', '.join(inside)}"
-        said = [f"the data do not support terms{of} above degree 2: they are zero"]
+    if found.steadied is not None:
+        said.append(
+            f"{setting.n:,.10g} rows for {len(found.basis):,} terms: rows that lie farther out, with the weight of two "
+            "rows in all, were added to steady the fit"
+        )
     held = [found.basis.terms[k] for k in np.flatnonzero(found.problem.on_floor)]
     return said + [on_floor_note(term, setting.names) for term in held]
+
+
+def left_out_note(setting: Setting, found: Optimum) -> str:
+    """Which terms a selection left out, in words; empty if none."""
+    basis, names = setting.basis, setting.names
+    many, of = len(basis) - len(found.basis), int(np.count_nonzero(basis.degrees > 2))
+    if not many:
+        return ""
+    without = [name for i, name in enumerate(names) if not np.any(found.basis.degrees[found.basis.local(i).terms] > 2)]
+    which = "" if len(without) == len(names) else f", those of {listed(without)}"
+    return f"select=True left out {many:,} of {of:,} terms above degree 2{which}: they are zero and were not tested"
 
 
 def _stages(
@@ -249,12 +256,31 @@ def judge_joint(problem: Problem, basis: MonomialBasis, names: Sequence[str]) ->
     return [problem.status] * basis.n_variables
 
 
+def _unsettled(problem: Problem) -> list[int]:
+    """The terms, four at most, whose next Newton step is longest beside their standard errors."""
+    hessian = getattr(problem.evaluation, "hessian", None)
+    hessian = problem.metric if hessian is None else hessian
+    if problem.evaluation is None or hessian is None or not np.all(np.isfinite(hessian)):
+        return []
+    solve = inverse(hessian)
+    if solve is None:
+        return []
+    spread = np.sqrt(np.maximum(np.diagonal(solve(np.eye(len(hessian)))), np.finfo(float).tiny))
+    far = np.abs(solve(problem.evaluation.gradient)) / spread
+    return [k for k in np.argsort(-far)[:4].tolist() if far[k] > 0.1 * far.max()]
+
+
 def _explanation(problem: Problem, terms: np.ndarray, basis: MonomialBasis, names: Sequence[str]) -> str:
     """What a bad status of a problem over some terms means and what to do about it."""
     if problem.status == "iteration limit":
+        far = _unsettled(problem)
+        unsettled = ", ".join(term_name(basis.terms[terms[k]], names, basis.spaces) for k in far)
         return (
-            f"no convergence in {problem.n_iter} iterations (Newton decrement {problem.decrement:.1e}). "
-            "Raise max_iter (or refine, if it is a number, or nu, where there is one); with scale=False, try scale=True"
+            f"no convergence in {problem.n_iter} iterations (Newton decrement {problem.decrement:.1e})"
+            + (f"; the farthest from their optimum are {unsettled}" if unsettled else "")
+            + ". Their estimates and intervals may be far off. Transform heavy tails (log, asinh, ranks), lower the "
+            "degree, use fewer terms or a penalty (l1), or raise max_iter (or refine, if it is a number, or nu, where "
+            "there is one); with scale=False, try scale=True"
         )
     if problem.status == "non-finite":
         return (

@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from .arrays import one_blas_thread, to_host
 from .basis import MonomialBasis
+from .checks import warn
 from .energy import raw_matrix
 from .estimators import ISODUS
 from .inference import MOST_PARAMETERS, degrees_of_freedom, joint_sandwich
@@ -31,6 +32,7 @@ from .validation import check_samples, one_of
 __all__ = ["GroupComparison", "compare_groups"]
 
 _ALPHA = 0.05  # a level of tests
+_UNEQUAL = 2  # times the rows of the smaller group, from which tests do not hold their level
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,7 +91,9 @@ def compare_groups(
     X1, X2 : arrays or DataFrames of shape (n_samples, n_variables)
         The groups, of independent rows. Columns of frames are matched by name.
     estimator : estimator, optional
-        By default ``ISODUS()``. With a penalty, terms are chosen by it, and errors hold nonetheless.
+        By default ``ISODUS(select=True)``, which leaves out terms above degree 2 that do not pay for both groups
+        together; `notes` counts them. ``ISODUS()`` compares all terms. With a penalty, terms are chosen by it, and
+        errors hold nonetheless.
     level, correction : float, {"bh", "by"}
         Of intervals and of q-values, as in `PolynomialModel.to_frame`.
     units : {"standardized", "raw"}
@@ -107,7 +111,7 @@ def compare_groups(
     check_level(level)
     one_of(correction, ("bh", "by"), "correction")
     one_of(units, ("standardized", "raw"), "units")
-    estimator = ISODUS() if estimator is None else estimator
+    estimator = ISODUS(select=True) if estimator is None else estimator
     rows, columns = _same_columns(X1, X2, estimator)
     whole = _together(rows, columns, estimator)
     names = whole.names
@@ -116,6 +120,13 @@ def compare_groups(
     left, few = len(whole.basis) - len(basis), [k for k, X in enumerate(rows, 1) if len(X) < 5 * basis.largest]
     notes = [f"{left} terms, which the samples do not support, are left out; {len(basis)} are compared"] if left else []
     notes += [f"standard errors of group {k} may be too small: it has less than 5 samples a parameter" for k in few]
+    least, most = sorted(map(len, rows))
+    if most > _UNEQUAL * least:
+        notes.append(
+            f"the groups have {len(rows[0]):,} and {len(rows[1]):,} rows. Beyond a ratio of {_UNEQUAL} : 1 the level "
+            "of the tests does not hold: on skewed variables they reject equal groups several times too often"
+        )
+        warn(f"{notes[-1]}. Compare equal numbers of rows, such as {least:,} drawn at random from the larger group")
     models = tuple(_refit(X, basis, names, f"group {k}") for k, X in enumerate(rows, 1))
     location, scale = standardisation(np.concatenate(rows), None, names, np.random.default_rng(0))
     scale = np.ones_like(scale) if units == "raw" else scale
@@ -174,7 +185,7 @@ def _together(rows: Sequence[np.ndarray], columns: Sequence[Any], estimator: Any
         rows = [(X - X.mean(axis=0)) @ M.T for X, M in zip(rows, maps, strict=True)]
     own.set_params(**{"integrable": "warn"} if "integrable" in own.get_params() else {})
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the learned model (is no density|has its mass far)")
+        warnings.filterwarnings("ignore", "the learned model (is no density|has its mass far)|select=True left out")
         return own.fit(pd.DataFrame(np.concatenate(rows), columns=columns)).model_
 
 

@@ -1,9 +1,10 @@
-"""Pseudo-likelihood's optimum over one θ, and over which terms: those that the data support.
+"""Pseudo-likelihood's optimum over one θ: over the terms that were asked for, or, by choice, over those that pay.
 
-A Gaussian is the least that a model is. Whether terms above degree 2 are worth having is asked three times: before
-they are fitted, by a score test; after it, by what they gain against what that costs; and where that is not clear,
-by cross-validation. Terms that do not pay would be noise, and at samples far out not even a small one. Where rows
-depend on one another chance gains more, and costs more: so price and folds are those of groups and series.
+A Gaussian is the least that a model is. With `Task.select`, whether terms above degree 2 are worth having is asked
+three times: before they are fitted, by a score test; after it, by what they gain against what that costs; and where
+that is not clear, by cross-validation. Terms that do not pay would be noise, and at samples far out not even a small
+one. Where rows depend on one another chance gains more, and costs more: so price and folds are those of groups and
+series.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Task(NamedTuple):
     max_iter: int
     random_state: Any = None
     how: Dependence = INDEPENDENT  # rows of one another
+    select: bool = False  # whether terms above degree 2 that do not pay are left out
 
 
 class Optimum(NamedTuple):
@@ -80,7 +82,7 @@ class Optimum(NamedTuple):
 def optimum(
     basis: MonomialBasis, unit: np.ndarray, samples: ArraySamples, pilot: str | np.ndarray, task: Task
 ) -> Optimum:
-    """The optimum over the terms of the basis that the data support; unit: (p,), 1/spread of each variable.
+    """The optimum over the terms of the basis, or those that pay; unit: (p,), 1/spread of each variable.
 
     Where variables do not all live on the line there is no Gaussian to begin from or to compare with: all terms count.
     """
@@ -92,6 +94,10 @@ def optimum(
         return Optimum(Problem(gauss, status="converged", n_iter=1), part, "gaussian")
     isodus = None if task.isodus is None else partial(task.isodus, basis)
     start = choose(pilot, samples, part, unit, gauss, isodus)
+    if not task.select:
+        if start.near or samples.total >= _STEADY * len(basis):
+            return _solved(whole, part, unit, start.theta, start.name, task)
+        return over(basis, unit, samples, task)  # it is steadied there
     clear = not exact or (
         not task.how.between_rows and part(start.theta).value < part(gauss, hessian=False).value - 2 * part.noise() ** 2
     )

@@ -40,6 +40,9 @@ def plot(
         ),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A table of samples, for the kinds that show them.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Draw also from a model whose mass is known to be far from the data.")
+    ] = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -56,7 +59,7 @@ def plot(
             X = samples_for(model, data).frame
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            draw(kind, model, X, output)
+            draw(kind, model, X, output, **({"force": True} if force else {}))
         if json:
             typer.echo(as_json({"kind": kind, "written": str(output), "warnings": warning_lines(caught)}))
             return

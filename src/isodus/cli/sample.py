@@ -82,6 +82,9 @@ def sample(
             "--transformed", help="For a model of log10 or asinh of the data: all tables are of those, not of the data."
         ),
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Draw also from a model whose mass is known to be far from the data.")
+    ] = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -98,7 +101,7 @@ def sample(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if given is None:
-                (table, line), sep = _drawn(model, n or 1000, seed, method, start, kinds), ","
+                (table, line), sep = _drawn(model, n or 1000, seed, method, start, kinds, force), ","
             else:
                 table, line, sep = _filled(model, given, seed, kinds)
         said = [*of, *line.split("\n")]
@@ -140,7 +143,13 @@ def _undone(model: PolynomialModel, file: Path, stays: bool) -> tuple[dict[str, 
 
 
 def _drawn(
-    model: PolynomialModel, n: int, seed: int | None, method: Method, start: Path | None, kinds: dict[str, str]
+    model: PolynomialModel,
+    n: int,
+    seed: int | None,
+    method: Method,
+    start: Path | None,
+    kinds: dict[str, str],
+    force: bool,
 ) -> tuple[pd.DataFrame, str]:
     """New samples, and how they were made."""
     begin = None
@@ -148,7 +157,7 @@ def _drawn(
         begin = transformed(complete(read_table(start, model.names), str(start)).frame, kinds, _LEFT_OUT)
     started = time.perf_counter()
     n_jobs = -1 if n * len(model.names) >= _MANY else None
-    X = model.sample(n, seed, method=method.value, start=begin, n_jobs=n_jobs)
+    X = model.sample(n, seed, method=method.value, start=begin, n_jobs=n_jobs, force=force)
     lines = f"{counted(len(X), 'sample')} of {counted(len(model.names), 'variable')} in {seconds(started)}: "
     lines += repr(X.info).removeprefix("SamplingInfo: ")
     if start is not None and X.info.method == "exact":

@@ -129,6 +129,10 @@ class ISODUS(PenalizedEstimator):
     consensus : {"mean", "geometric", "precision"}, default="mean"
         How, without refinement, the estimates of a term from its variables become one: averaged, or as the
         paper does ("geometric"), or weighted by their covariance (with a penalty, averaged).
+    select : bool, default=False
+        Whether terms above degree 2 are left out where they do not lower the estimated loss on new samples: those of
+        some variables, or all. A warning then counts them, and they are zero and untested. By default all terms that
+        were asked for are estimated.
     integrable : {"enforce", "warn"}, default="enforce"
         "enforce": a model that is not proved integrable is moved by the smallest change that makes it a density, as
         far as the objective tells; `notes_` says how far that was in standard errors, and a warning where it was far.
@@ -234,6 +238,7 @@ class ISODUS(PenalizedEstimator):
         folds: int = 5,
         debias: bool | str = "auto",
         consensus: str = "mean",
+        select: bool = False,
         integrable: str = "enforce",
         dependence: int | str | None = None,
         weights: str = "counts",
@@ -268,6 +273,7 @@ class ISODUS(PenalizedEstimator):
         self.folds = folds
         self.debias = debias
         self.consensus = consensus
+        self.select = select
         self.integrable = integrable
         self.dependence = dependence
         self.weights = weights
@@ -304,6 +310,8 @@ class ISODUS(PenalizedEstimator):
         one_of(self.objective, ("log", "plain"), "objective")
         one_of(self.consensus, _consensus.METHODS, "consensus")
         one_of(self.integrable, ("enforce", "warn"), "integrable")
+        if not isinstance(self.select, bool):
+            raise ValueError(f"select must be True or False, not {self.select!r}")
         steps = self._steps()
         if not isinstance(self.pilot, PolynomialModel):
             one_of(self.pilot, ("auto", "isodus", "score_matching"), "pilot", "or a PolynomialModel")
@@ -354,7 +362,7 @@ class ISODUS(PenalizedEstimator):
         pilot = self.pilot if isinstance(self.pilot, str) else pilot_parameters(self.pilot, setting)
         loss, tol = PseudoLikelihoodLoss(tol=1e-6), 0.1 * np.sqrt(len(basis) / setting.n)
         isodus = partial(self._pilot, setting, delta)
-        task = Task(loss, isodus, tol, steps, self.max_iter, self.random_state, setting.how)
+        task = Task(loss, isodus, tol, steps, self.max_iter, self.random_state, setting.how, self.select)
         found = optimum(basis, setting.scale / setting.width, samples, pilot, task)
         self.pilot_, self.nu_ = found.pilot, self._nu(setting, delta)
         return self._learn_jointly(setting, samples, found, whole)

@@ -31,7 +31,7 @@ from ..objective import Evaluation
 from ..path import Penalized, Start, at
 from ..penalties import SCALINGS, Terms, Weights, multiplier
 from ..penalty_path import PenaltyPath
-from ..prediction import worse_than_gaussian
+from ..prediction import worse_held_out, worse_than_gaussian
 from ..preparation import Setting, prepare
 from ..progress import Progress, Show, report
 from ..refinement import Joint
@@ -164,7 +164,7 @@ class PenalizedEstimator(PolynomialEstimator):
             with telling_where(self._after_path()) if path is not None else nullcontext():
                 refit(samples, setting._replace(basis=basis.only(kept)), setting._replace(basis=spanned))
             self._say(said)
-            self._warn_of_poor_prediction(samples)
+            self._warn_of_poor_prediction(samples, setting)
             return self
         whole = setting._replace(basis=spanned)
         self._joint_loss, self._error_df = None, None
@@ -174,7 +174,7 @@ class PenalizedEstimator(PolynomialEstimator):
         self.status_ = self._judge_nodes(setting, found, tol)
         self.effective_samples_ = self._judge_penalised_weights(setting, start, found)
         self.n_iter_ = np.full(len(setting.names), found.n_iter)
-        self._warn_of_poor_prediction(samples)
+        self._warn_of_poor_prediction(samples, setting)
         return self
 
     def _searched(
@@ -318,17 +318,17 @@ class PenalizedEstimator(PolynomialEstimator):
         values, known = embedded(spanned, basis, new, covariance)
         return PolynomialModel(spanned, values, *units, setting.n, settings, known)
 
-    def _warn_of_poor_prediction(self, samples: ArraySamples) -> None:
+    def _warn_of_poor_prediction(self, samples: ArraySamples, setting: Setting) -> None:
         """Say so if a Gaussian with all pairs would predict far better: few terms are not what the data ask for."""
-        worse = worse_than_gaussian(self.model_, samples)
+        worse, together = worse_than_gaussian(self.model_, samples), setting.how.together(samples.n_rows, 5)
         if worse == np.inf:
             note = "some variables are linear functions of others, and what is learned of them means little"
             self._say([note])
             warn(f"{note}. Leave out columns that repeat others")
-        elif worse > _WORSE:
+        elif worse > _WORSE and (worse := worse_held_out(self, samples, together)) > _WORSE:
             note = (
-                "the model predicts a variable from the others worse than a Gaussian with all pairs does, by "
-                f"{worse:.2g} in log P a variable"
+                "on rows held out the model predicts a variable from the others worse than a Gaussian with all pairs, "
+                f"by {worse:.2g} nats per variable"
             )
             self._say([note])
             warn(

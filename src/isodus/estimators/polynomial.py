@@ -20,7 +20,7 @@ from ..dependence import Dependence
 from ..description import term_name
 from ..energy import local_parameters
 from ..enforcement import enforce
-from ..fitting import judge, judge_joint, move_note, notes, on_floor_note, stray_note
+from ..fitting import FAR, judge, judge_joint, left_out_note, move_note, notes, on_floor_note, stray_note
 from ..inference import (
     degrees_of_freedom,
     joint_sandwich,
@@ -40,6 +40,7 @@ from ..samples import ArraySamples, part_of
 from ..significance import Covariance
 from ..solvers.newton import Problem, inverse
 from ..suitability import few_rows
+from ..wording import listed
 from .fitted import Fitted
 
 __all__ = ["PolynomialEstimator", "embedded"]
@@ -47,7 +48,6 @@ __all__ = ["PolynomialEstimator", "embedded"]
 _MOST_TERMS_JUDGED = 20_000  # of models whose integrability is looked into
 MOST_JOINT_TERMS = 4000  # beyond which all variables are not solved for jointly, but one by one
 _ALWAYS_TOLD = ("degree", "max_order")  # in a summary, also where they are as by default
-_FAR = 3.0  # standard errors; to move a term so far is to deny what the data say
 
 
 class PolynomialEstimator(Fitted):
@@ -191,7 +191,11 @@ class PolynomialEstimator(Fitted):
             moved = enforce(found.basis, problem.theta, evaluate(problem.theta, True), setting.n, evaluate)
             return None if moved is None else embedded(large.basis, found.basis, moved)[0]
 
-        self._keep(large, theta, covariance, said + notes(setting, found), nearest)
+        said += notes(setting, found)
+        if left_out := left_out_note(setting, found):
+            said.append(left_out)
+            warn(f"{left_out}. Use select=False, the default, to estimate all terms")
+        self._keep(large, theta, covariance, said, nearest)
         self.status_, self.effective_samples_ = status, np.full(p, setting.n)
         self.n_iter_ = np.full(p, problem.n_iter)
         return self
@@ -255,10 +259,11 @@ class PolynomialEstimator(Fitted):
                 note, far = move_note(model, near)
                 said, model = [*said, note], replace(model, theta=near, moved_from=model.theta)
                 verdict = model.integrability()
-                if far > _FAR:
+                if far:
                     warn(
-                        f"{note}: the data do not support a density of this form. Lower the degree or take fewer terms "
-                        '(integrable="warn" keeps what was learned)',
+                        f"{note}: the data do not support a density of this form. Moved by more than {FAR:.0f} "
+                        f"standard errors: {listed(far)}. Lower the degree or use fewer terms, or keep the estimate by "
+                        'integrable="warn"',
                     )
         may_stray = plain and setting.basis.tied is None and model.basis.degree > 2 and len(theta) <= MOST_JOINT_TERMS
         if may_stray and verdict and verdict.status != "not integrable":
@@ -267,9 +272,9 @@ class PolynomialEstimator(Fitted):
             if note:
                 said = [*said, note]
                 warn(
-                    f"{note}. It can be read and scored near the data; new samples and its normalisation would be of "
-                    "that other place. For those, isodus.match_moments(model, X) finds a model with these terms and a "
-                    "higher power of every variable that is where the data are",
+                    f"{note}. It can be read and scored near the data. Samples and log Z would describe that region, "
+                    "not your data: isodus raises an error for them. Use isodus.match_moments(model, X), a model with "
+                    "these terms and a higher power of every variable whose mass is where the data are"
                 )
         self.location_, self.scale_ = setting.location, setting.scale
         self.notes_, self.integrability_ = said, verdict

@@ -36,12 +36,13 @@ class PseudoLikelihood(PenalizedEstimator):
     share one θ, so that no consensus is needed and the model scores as well as it can; only where there are more
     than 4,000 terms is each variable solved by itself. At degree 2 it is a linear regression from the Gram matrix
     and costs next to nothing. The highest pure power of each variable is kept positive, without which its
-    conditional density would not exist; where the data ask for less it stays at its least value, and where they
-    support nothing beyond a Gaussian the model is one: `notes_` says so.
+    conditional density would not exist; where the data ask for less it stays at its least value, and `notes_` says
+    so.
 
     Parameters
     ----------
-    degree, max_order, min_degree, basis, support, functions, consensus, integrable, center, scale, max_iter, n_jobs
+    degree, max_order, min_degree, basis, support, functions, consensus, select, integrable, center, scale
+    max_iter, n_jobs
     device, progress, random_state
         As in `ISODUS`; `consensus` matters only where variables are solved one by one.
     dependence, weights
@@ -93,6 +94,7 @@ class PseudoLikelihood(PenalizedEstimator):
         folds: int = 5,
         debias: bool | str = "auto",
         consensus: str = "mean",
+        select: bool = False,
         integrable: str = "enforce",
         dependence: int | str | None = None,
         weights: str = "counts",
@@ -123,6 +125,7 @@ class PseudoLikelihood(PenalizedEstimator):
         self.folds = folds
         self.debias = debias
         self.consensus = consensus
+        self.select = select
         self.integrable = integrable
         self.dependence = dependence
         self.weights = weights
@@ -143,6 +146,8 @@ class PseudoLikelihood(PenalizedEstimator):
         positive_integer(self.max_iter, "max_iter")
         one_of(self.consensus, _consensus.METHODS, "consensus")
         one_of(self.integrable, ("enforce", "warn"), "integrable")
+        if not isinstance(self.select, bool):
+            raise ValueError(f"select must be True or False, not {self.select!r}")
         one_of(self.integration, ("batched", "adaptive"), "integration")
         self._check_penalty()
         setting = prepare(self, X, sample_weight, groups, penalised=self._has_penalty)
@@ -163,7 +168,7 @@ class PseudoLikelihood(PenalizedEstimator):
         if basis.tied is not None:
             return self._learn_tied(setting, samples, loss, self.tol, self.max_iter)
         if len(basis) <= MOST_JOINT_TERMS:
-            task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state, setting.how)
+            task = Task(loss, None, self.tol, self.max_iter, self.max_iter, self.random_state, setting.how, self.select)
             return self._learn_jointly(setting, samples, optimum(basis, unit, samples, "auto", task), whole)
         nodes = range(basis.n_variables)
         least = floors(basis, unit)

@@ -45,6 +45,7 @@ def marginals(
     *,
     variables: Any = None,
     rest: Any = None,
+    force: bool = False,
 ) -> np.ndarray:
     """The density of each variable under the model, over a histogram of the data; a panel a variable.
 
@@ -62,6 +63,8 @@ def marginals(
         Rows of the other variables, over which conditional densities are averaged: the data, which is the default where
         there are any; or draws of the model, which may take long; or these, from ``model.sample(1000)``. With "both",
         or rows of each, ``{"model": draws, "data": X}``, both are drawn, that of the data dashed.
+    force : bool, default=False
+        Draw also from a model whose fit found its mass far from the data, as in `PolynomialModel.sample`.
 
     Examples
     --------
@@ -76,7 +79,7 @@ def marginals(
     at = positions(variables, model.names)
     left = len(at) - _PANELS if variables is None else 0
     at = at[:_PANELS] if variables is None else at
-    others, words = _others(model, rows, rest, 1000)
+    others, words = _others(model, rows, rest, 1000, force)
     many = len(at)
     columns = int(np.ceil(np.sqrt(1.4 * many)))
     size = (4.4, 3.2) if many == 1 else (2.2, 1.7) if many <= 20 else (1.45, 1.15)
@@ -111,6 +114,7 @@ def pairs(
     variables: Any = None,
     most: int = 12,
     rest: Any = None,
+    force: bool = False,
 ) -> np.ndarray:
     """The density of two variables under the model, over the data; a panel a pair, the strongest first.
 
@@ -118,7 +122,7 @@ def pairs(
 
     Parameters
     ----------
-    model, X, axes, rest
+    model, X, axes, rest, force
         As in `marginals`.
     variables : sequence of names or indices, optional
         All pairs of these; by default those pairs of all variables that interact most.
@@ -140,7 +144,7 @@ def pairs(
     rows, most = _rows(model, X), count(most, "most")
     every = [(i, j) for k, i in enumerate(at) for j in at[k + 1 :]]
     chosen = every if variables is not None else _most_coupled(model, every, most)
-    others, words = _others(model, rows, rest, 400)
+    others, words = _others(model, rows, rest, 400, force)
     panels = new_panels(axes, len(chosen), min(4, int(np.ceil(np.sqrt(len(chosen))))), 2.7, 2.5)
     for ax, (i, j) in zip(panels, chosen, strict=True):
         _pair(ax, model, i, j, rows, others)
@@ -214,14 +218,14 @@ def _rows(model: Any, X: Any) -> np.ndarray | None:
     return rows
 
 
-def _others(model: Any, rows: np.ndarray | None, rest: Any, most: int) -> tuple[_Averaged, str]:
+def _others(model: Any, rows: np.ndarray | None, rest: Any, most: int, force: bool) -> tuple[_Averaged, str]:
     """Rows to average over, at most so many, how that is drawn, and what it is in words."""
     data = "the data (grey) and " if rows is not None else ""
     words = {"model": "the model", "data": "the model given the other variables, averaged over the data"}
     if rest is None:
         rest = "model" if rows is None else "data"
     if isinstance(rest, str):
-        found, several = _named_rows(model, rows, rest, most), rest == "both"
+        found, several = _named_rows(model, rows, rest, most, force), rest == "both"
     elif isinstance(rest, Mapping):
         if not rest or not set(rest) <= set(_LOOKS):
             raise ValueError(f'a dict of rows has "model", "data" or both, not {", ".join(map(repr, rest)) or "none"}')
@@ -240,12 +244,14 @@ def _others(model: Any, rows: np.ndarray | None, rest: Any, most: int) -> tuple[
     )
 
 
-def _named_rows(model: Any, rows: np.ndarray | None, rest: str, most: int) -> dict[str, np.ndarray | None]:
+def _named_rows(model: Any, rows: np.ndarray | None, rest: str, most: int, force: bool) -> dict[str, np.ndarray | None]:
     if rest not in ("data", "model", "both"):
         raise ValueError(f'rest must be "data", "model", "both", an array of rows or a dict of them, not {rest!r}')
     if rest != "model" and rows is None:
         raise ValueError(f'rest="{rest}" takes data: give X')
-    found = {} if rest == "data" else {"model": np.asarray(model.sample(most, rng=0, start=rows, progress=False))}
+    found = {}
+    if rest != "data":
+        found["model"] = np.asarray(model.sample(most, rng=0, start=rows, progress=False, force=force))
     return found | ({} if rest == "model" else {"data": rows})
 
 

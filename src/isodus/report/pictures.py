@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..description import far_away
 from ..diagnostics import Integrability
 from ..model import PolynomialModel
 from ..plotting import marginals, pairs
 from ..plotting.sets import interacting_sets
-from .fit import Checked, far_away
+from .fit import Checked
 
 __all__ = ["gather"]
 

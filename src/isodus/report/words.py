@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from .._version import __version__
-from ..comparison import nested_test, predicted
+from ..comparison import nested_test
 from ..description import candidate_sets, chosen_from_the_same, terms_in_words
 from ..diagnostics import Integrability
 from ..goodness import GoodnessOfFit
@@ -106,7 +106,7 @@ def summary(
         ("Who interacts", _interactions(model, sets)),
     ]
     if model.basis.degree > 2 and model.basis.spaces is None:
-        said.append(("More than a Gaussian?", " ".join(filter(None, (_gaussian(model), _prediction(model, checked))))))
+        said.append(("More than a Gaussian?", " ".join(filter(None, (_gaussian(model), _prediction(model))))))
     said.append(("A density?", _density(verdict)))
     if checked is None:
         return [*said, ("Does it fit?", "Not known here: the report was made without samples.")]
@@ -147,14 +147,14 @@ def _gaussian(model: PolynomialModel) -> str:
     above = model.basis.degrees > 2
     high = int(np.count_nonzero(model.theta[above]))
     if not high:
-        return "No: no term above degree 2 is in the model, so a Gaussian will do."
+        return "Not tested: no term above degree 2 is in the model."
     try:
         test = nested_test(model, 2)
     except ValueError as error:
         return f"{many(high, 'term')} above degree 2; whether they are needed was not tested: {error}."
     if not np.isfinite(test.p_value):
         return f"{many(high, 'term')} above degree 2; too few samples for so many to be tested at once."
-    answer = "Yes" if test.p_value < _LEVEL else "Not surely"
+    answer = "Yes" if test.p_value < _LEVEL else "Not shown"
     few = model.n_samples is not None and model.n_samples < _ROWS_A_TERM * test.df
     why = "they were chosen from the same samples" if chosen_from_the_same(model) else ""
     why = why or (f"there are fewer than {_ROWS_A_TERM} samples a term" if few else "")
@@ -166,20 +166,14 @@ def _gaussian(model: PolynomialModel) -> str:
     return f"{answer}, by a test: of {many(high, 'term')} above degree 2{less}, tested at once, p {p}{chosen}."
 
 
-def _prediction(model: PolynomialModel, checked: Checked | None) -> str:
-    """Whether it predicts better than a Gaussian, which is another question than whether terms are zero."""
+def _prediction(model: PolynomialModel) -> str:
+    """Prediction is another question than whether terms are zero, and one for rows that were not fitted."""
     if not np.any(model.theta[model.basis.degrees > 2]):
         return ""
-    words = "" if checked is None else predicted(checked.score, checked.gaussian)
-    if checked is None or not words:
-        return (
-            "Whether it predicts better than a Gaussian was not looked at: isodus compare tells, on samples that "
-            "neither was learned from."
-        )
-    figures = f"mean log P(x_i | rest) {number(checked.score)}, the Gaussian {number(checked.gaussian)}"
-    worse = checked.score < checked.gaussian
-    then = "Take a Gaussian (degree 2) to predict with." if worse else "New samples tell more: see isodus compare."
-    return f"On the samples that it was learned from {words} ({figures}). {then}"
+    return (
+        "Whether the model predicts better than a Gaussian is another question: isodus compare answers it, on rows "
+        "that neither was fitted to."
+    )
 
 
 def _density(verdict: Integrability) -> str:

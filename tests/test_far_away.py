@@ -1,0 +1,90 @@
+"""Models whose mass is far from the data: no draws, log densities or normalisation unless they are forced."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from processes import isodus
+
+from isodus import ISODUS, PolynomialModel
+from isodus.plotting import draw, marginals, pairs
+
+NAMES = ["cd3", "cd4", "cd8", "cd19"]
+REFUSED = "the learned model has its mass far from the data: .* would describe that region, not your data.*match_moments"
+
+
+def cells(n=3000, seed=0):
+    """Logarithms of four markers as cytometry has them: two populations, strong correlations, a pile at the floor."""
+    rng = np.random.default_rng(seed)
+    common = rng.standard_normal((n, 1))
+    second = (rng.random(n) < 0.3)[:, None] * np.array([1.2, 1.0, 0.2, 0.6])
+    return pd.DataFrame(
+        np.maximum(2 + 0.35 * (common + 0.45 * rng.standard_normal((n, 4))) + second, 1.5), columns=NAMES
+    )
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("far") / "m.json"
+    with pytest.warns(UserWarning, match="Samples and log Z would describe that region, not your data: isodus raises"):
+        ISODUS(4).fit(cells()).model_.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(file):
+    """As a file has it: the verdict is kept."""
+    return PolynomialModel.load(file)
+
+
+def test_what_takes_the_integral_is_refused(model):
+    X = cells(50)
+    for asked in (lambda: model.sample(10), lambda: model.logpdf(X), model.log_partition):
+        with pytest.raises(ValueError, match=REFUSED):
+            asked()
+    assert np.isfinite(np.asarray(model.conditional_log_density(X))).all()  # what is given the others is not
+    assert np.isfinite(np.asarray(model.energy(X))).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_force_overrides(model):
+    assert np.asarray(model.sample(10, rng=0, force=True)).shape == (10, 4)
+    assert np.isfinite(model.log_partition(force=True))
+    assert np.isfinite(model.logpdf(cells(5), force=True)).all()
+
+
+def test_pictures_of_draws(model):
+    for function in (marginals, pairs):
+        with pytest.raises(ValueError, match=REFUSED):
+            function(model, axes=Figure())
+        with pytest.raises(ValueError, match=REFUSED):
+            function(model, cells(50), Figure(), rest="both")
+    assert len(marginals(model, cells(50), Figure())) == 4  # averaged over the data: no draws
+    assert draw("graph", model) is not None
+
+
+def test_the_command_line(file, tmp_path):
+    for command in (("sample", file), ("plot", file, "--kind", "marginals", "-o", tmp_path / "p.png")):
+        done = isodus(*command)
+        assert done.returncode == 1
+        assert b"would describe that region, not your data" in done.stderr
+        assert b"--force" in done.stderr
+        assert done.stdout == b""
+    assert list(tmp_path.iterdir()) == []
+    forced = isodus("sample", file, "-n", "20", "--seed", "0", "--force")
+    assert forced.returncode == 0, forced.stderr
+    assert len(forced.stdout.decode().splitlines()) == 21
+
+
+def test_the_verdict_is_in_the_file(file):
+    notes = json.loads(file.read_text())["settings"]["notes"]
+    assert any("has its mass far from the data" in note for note in notes)
+
+
+def test_a_model_near_its_data_is_not_refused():
+    X = np.random.default_rng(0).normal(size=(500, 2))
+    model = ISODUS(2).fit(X).model_
+    assert np.asarray(model.sample(5, rng=0)).shape == (5, 2)
+    assert np.isfinite(model.logpdf(X)).all()
