@@ -214,6 +214,34 @@ def test_standard_output_into_a_file_is_added_to_not_replaced(model, tmp_path):
     assert len(path.read_text().splitlines()) == 9
 
 
+def test_what_cannot_be_written_is_found_out_before_the_work(model, tmp_path):
+    (tmp_path / "inner").mkdir()
+    for name, target in (("a.csv", "inner/nowhere/a.csv"), ("b.csv", "b.csv")):
+        (tmp_path / name).symlink_to(target)
+        done = isodus("sample", model, "-o", tmp_path / name)
+        assert done.returncode == 1
+        assert len(done.stderr.splitlines()) == 1
+    assert left(tmp_path) == ["a.csv", "b.csv", "inner", "model"]
+    assert left(tmp_path / "inner") == []
+
+
+def test_a_file_in_a_folder_that_cannot_be_written_into(model, tmp_path):
+    """By its own name, or by a link: the file, or the folder that the link leads to, can be written."""
+    if os.geteuid() == 0:
+        pytest.skip("to root no mode is a lock")
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    (locked / "file.csv").write_text("before")
+    (locked / "link.csv").symlink_to(tmp_path / "new.csv")
+    locked.chmod(0o555)
+    for name in ("file.csv", "link.csv"):
+        done = isodus("sample", model, "-n", "5", "-o", locked / name)
+        assert done.returncode == 0, done.stderr
+    assert len((locked / "file.csv").read_text().splitlines()) == 6
+    assert len((tmp_path / "new.csv").read_text().splitlines()) == 6
+    assert b"cannot be written into" in isodus("sample", model, "-o", locked / "other.csv").stderr
+
+
 def test_a_name_that_was_not_given_is_not_written_through_a_link(model):
     away = model.with_name("away.html")
     model.with_suffix(".html").symlink_to(away)

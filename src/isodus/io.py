@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-__all__ = ["MOST_BYTES", "STDOUT", "is_stdout", "is_stream", "read_json", "write_text", "writing"]
+__all__ = ["MOST_BYTES", "STDOUT", "check_writable", "is_stdout", "is_stream", "read_json", "write_text", "writing"]
 
 STDOUT = Path("-")  # as the name of an output
 
@@ -74,6 +74,13 @@ def writing(path: str | os.PathLike[str], binary: bool = False) -> Iterator[IO[A
         if isinstance(error, OSError) and error.filename is None and not isinstance(error, BrokenPipeError):
             raise _named(error, path) from error
         raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise the error that `writing` would raise before its block; nothing is changed."""
+    path = Path(path)
+    if not is_stream(path) and (temporary := _beside(Path(os.path.realpath(path)))):
+        temporary.unlink()
 
 
 def is_stream(path: Path) -> bool:

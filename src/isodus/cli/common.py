@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -91,13 +90,14 @@ def check_output(
         raise ValueError(f"{output} is a folder: name a file to write {what} to")
     if endings and output.suffix.lower() not in endings:
         raise ValueError(f"cannot write {output}: {what} can be written to a file that ends in {' or '.join(endings)}")
-    if not output.parent.is_dir():
-        raise ValueError(f"there is no folder {output.parent} to write {output.name} into")
+    target = Path(os.path.realpath(output)) if output.is_symlink() else output  # links are written through
+    if not target.parent.is_dir():
+        raise ValueError(f"there is no folder {target.parent} to write {target.name} into")
     try:
-        with TemporaryFile(dir=output.parent):
-            pass
+        io.check_writable(target)
     except OSError as error:
-        raise ValueError(f"the folder {output.parent} cannot be written into: {error.strerror}") from None
+        where = str(output) if target.exists() else f"the folder {target.parent}"
+        raise ValueError(f"{where} cannot be written{'' if target.exists() else ' into'}: {error.strerror}") from None
     for file, content in sources.items():
         if file is not None and output.exists() and file.exists() and output.samefile(file):
             raise ValueError(f"{what} would replace {content} in {file}: name another file")
