@@ -57,9 +57,20 @@ def test_fit_learns_what_the_library_learns(table, tmp_path):
     assert "read 3,000 rows, 2 columns in" in result.stdout
     assert "left out: column 1 (has no name), who (has 'me' in line 2)" in result.stdout
     assert model.summary() in result.stdout
-    gaussian = isodus.PseudoLikelihood(degree=2).fit(X).score(X)
-    assert f"{expected.score(X):.4f}; a Gaussian has {gaussian:.4f}" in result.stdout
+    assert f"mean log P(x_i | rest) per variable, on these samples: {expected.score(X):.4f}\n" in result.stdout
     assert f"model written to {tmp_path / 'model.json'}" in result.stdout
+
+
+def test_a_gaussian_is_compared_on_rows_that_were_not_fitted(table):
+    X = pd.read_csv(table)[["speed", "load"]]
+    out = np.random.default_rng(0).permutation(3000)[np.unique(X, axis=0, return_inverse=True)[1].ravel()] % 5 == 0
+    fits = isodus.ISODUS().fit(X[~out]), isodus.PseudoLikelihood(degree=2).fit(X[~out])
+    model, gaussian = (each.score(X[out]) for each in fits)
+    said = f"held out, 600 rows predicted by a fit to the others: {model:.4f}, a Gaussian {gaussian:.4f} (± "
+    result = fit(table)
+    assert said in result.stdout
+    assert "a Gaussian has" not in result.stdout
+    assert json.loads(fit(table, "--json").stdout)["held_out"]["score"] == pytest.approx(model)
 
 
 def test_fit_takes_its_options(table, tmp_path):

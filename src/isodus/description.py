@@ -37,7 +37,7 @@ __all__ = [
 
 Term = tuple[int, ...]
 _DISCOVERY = 0.05
-FAR_AWAY = "has its mass far from the data"  # in the note of a fit that found it so, which model files keep
+FAR_AWAY = "the learned model has its mass far from the data"  # in the notes of a fit, which model files keep
 
 
 def in_a_line(model: Any) -> str:

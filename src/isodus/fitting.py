@@ -135,7 +135,7 @@ def stray_note(setting: Setting, model: PolynomialModel) -> str:
     place = ", ".join(
         f"{model.names[i]} = {model.location[i] + model.scale[i] * y[i]:.3g}" for i in np.argsort(-np.abs(y))[:3]
     )
-    return f"the learned model {FAR_AWAY}: about {place}{', …' if len(y) > 3 else ''}, its energy is {lower:.2g} lower"
+    return f"{FAR_AWAY}: about {place}{', …' if len(y) > 3 else ''}, its energy is {lower:.2g} lower"
 
 
 def pilot_parameters(pilot: PolynomialModel, setting: Setting) -> np.ndarray:
@@ -278,9 +278,9 @@ def _explanation(problem: Problem, terms: np.ndarray, basis: MonomialBasis, name
         return (
             f"no convergence in {problem.n_iter} iterations (Newton decrement {problem.decrement:.1e})"
             + (f"; the farthest from their optimum are {unsettled}" if unsettled else "")
-            + ". Their estimates and intervals may be far off. Transform heavy tails (log, asinh, ranks), lower the "
-            "degree, use fewer terms or a penalty (l1), or raise max_iter (or refine, if it is a number, or nu, where "
-            "there is one); with scale=False, try scale=True"
+            + ". Their estimates and intervals may be far off. Raise max_iter (or refine, if it is a number, or nu, "
+            "where there is one). Transform heavy tails (log, asinh, ranks), lower the degree, or use fewer terms or a "
+            "penalty (l1). With scale=False, try scale=True"
         )
     if problem.status == "non-finite":
         return (

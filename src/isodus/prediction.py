@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
 import numpy as np
-import pandas as pd
-from sklearn.base import clone
 
-from .arrays import to_host
 from .energy import local_parameters
 from .losses.pseudo_likelihood import PseudoLikelihoodLoss
 from .model import PolynomialModel
@@ -18,10 +12,9 @@ from .regression import second_moments
 from .samples import ArraySamples
 from .solvers.newton import inverse
 
-__all__ = ["worse_held_out", "worse_than_gaussian"]
+__all__ = ["worse_than_gaussian"]
 
 _FEW = 1024  # samples that a model of higher degree is asked about
-_FOLDS = 5  # of which one is held out
 _ENOUGH = 10  # samples a variable, below which a Gaussian with all pairs is no measure
 
 
@@ -49,33 +42,3 @@ def worse_than_gaussian(model: PolynomialModel, samples: ArraySamples) -> float:
     found = objective.evaluate(nodes, local_parameters(model.basis, model.theta, nodes), hessian=False)
     value = np.mean([node.value for node in found])
     return float(value - gauss) if np.isfinite(value) else 0.0
-
-
-def worse_held_out(estimator: Any, samples: ArraySamples, together: np.ndarray | None) -> float:
-    """By how much its mean log P(x_i | rest) per variable is below a Gaussian's on a fifth of the rows.
-
-    Both are fitted to the others; together: labels of rows that are not parted. 0 where it cannot be asked:
-    samples that are not in memory, or too few of them.
-    """
-    if not samples.in_memory or getattr(estimator, "_is_held_out", False):
-        return 0.0
-    from .estimators import PseudoLikelihood
-
-    own = clone(estimator).set_params(progress=False)
-    own._is_held_out = True  # does not ask again
-    if getattr(estimator, "l1", 0.0):
-        debias = isinstance(estimator.l1, str) if estimator.debias == "auto" else estimator.debias
-        own.set_params(l1=estimator.l1_, debias=debias)
-    names = estimator._columns or [f"x{i}" for i in range(samples.n_variables)]
-    train, rest = (
-        (pd.DataFrame(to_host(part.X), columns=names), None if part.weight is None else to_host(part.weight))
-        for part in next(samples.folds(_FOLDS, together))
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            fits = [fit.fit(train[0], sample_weight=train[1]) for fit in (own, PseudoLikelihood(degree=2))]
-            score, gaussian = (fit.score(rest[0], sample_weight=rest[1]) for fit in fits)
-        except ValueError:
-            return 0.0
-    return float(gaussian - score)

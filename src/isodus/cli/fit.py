@@ -14,13 +14,11 @@ import numpy as np
 import pandas as pd
 import typer
 from rich.console import Console
-from sklearn.base import clone
 
 from .. import io
 from .._version import __version__
 from ..checks import warn
-from ..comparison import predicted
-from ..description import FAR_AWAY, chosen_from_the_same, selected
+from ..description import chosen_from_the_same, selected
 from ..suitability import few_rows
 from ..tables import Table, complete, read_table
 from ..transforms import as_setting, parsed, transformed
@@ -36,6 +34,7 @@ from .common import (
     show_warnings,
     warning_lines,
 )
+from .judged import held_out_in_words, held_out_scores, rounded, with_draws_judged
 from .report import ENDINGS
 from .supports import supports_of
 
@@ -46,10 +45,7 @@ __all__ = ["fit"]
 
 _REMEDY = "Use --transform asinh, or leave those columns or rows out"
 _MOST_CANDIDATES = 20_000
-_OUTSIDE = 0.5  # share of draws outside the range of the samples from which the mass is elsewhere
-_DRAWS = 4000  # of the model, that are held against the samples
 _MOST_SCORED = 200_000  # rows that scores are taken on, where there are more
-_FOLDS = 5  # one of them is held out, to compare with a Gaussian
 _WORSE = 0.01  # nats per variable by which a model that predicts worse is warned of
 _ROUNDS = 3  # of filling in what is missing and learning again
 
@@ -165,12 +161,12 @@ def fit(
                 _match(learner, filled, seed)
             learned = time.perf_counter() - started
             with Console(stderr=True).status("comparing with the samples, and with a Gaussian on rows held out"):
-                model = _with_draws_judged(learner.model_, learner.integrability_, filled)
+                model = with_draws_judged(learner.model_, learner.integrability_, filled)
                 learner.model_, some = model, _some(filled)
                 score = learner.score(some.frame, sample_weight=some.weight)
-                held_out = None if match_moments else _held_out(learner, some)
+                held_out = None if match_moments else held_out_scores(learner, some)
                 if held_out and held_out["gaussian_score"] - held_out["score"] > _WORSE:
-                    warn(f"{_held_out_in_words(held_out)}. Use --degree 2, fewer terms, or a transform of heavy tails")
+                    warn(f"{held_out_in_words(held_out)}. Use --degree 2, fewer terms, or a transform of heavy tails")
         if kinds:
             model = replace(model, settings={**model.settings, "transform": as_setting(kinds, model.names)})
         found = _found(model, learner, level, score, held_out) | {"n_scored": len(some.frame)}
@@ -179,7 +175,7 @@ def fit(
         if report:
             learner.model_ = model  # with what was taken of the samples
             source = model if match_moments else learner
-            compared = [_held_out_in_words(held_out)] if held_out else []
+            compared = [held_out_in_words(held_out)] if held_out else []
             caught += _report(source, report, filled, [*said.lines[1:], *warning_lines(caught), *compared])
             found["report"] = str(report)
         if json:
@@ -323,34 +319,6 @@ def _some(table: Table) -> Table:
     return table._replace(frame=table.frame.iloc[at], weight=None if table.weight is None else table.weight[at])
 
 
-def _held_out(learner: Any, table: Table) -> dict[str, Any] | None:
-    """What the same fit to four fifths of the rows scores on the others, and a Gaussian with all pairs beside it.
-
-    Identical rows are on one side. None where the model is itself a Gaussian, or is not compared with one.
-    """
-    from .. import PseudoLikelihood
-
-    basis = learner.model_.basis
-    if basis.degree <= 2 or basis.spaces is not None or len(basis) > _MOST_CANDIDATES:
-        return None
-    rows = np.unique(table.frame.to_numpy(np.float64), axis=0, return_inverse=True)[1].ravel()
-    out = np.random.default_rng(0).permutation(rows.max() + 1)[rows] % _FOLDS == 0
-    count = np.ones(len(rows)) if table.weight is None else np.asarray(table.weight, np.float64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is to be said of the samples has been said
-        try:
-            fits = [clone(learner), PseudoLikelihood(degree=2)]
-            scores = [
-                fit.fit(table.frame[~out], sample_weight=count[~out]).score_samples(table.frame[out]) for fit in fits
-            ]
-        except ValueError:  # too few rows for so many columns
-            return None
-    model, gaussian = (float(np.average(score, weights=count[out])) for score in scores)
-    ahead, n = model - gaussian, float(count[out].sum())
-    spread = np.average(np.square(scores[0] - scores[1] - ahead), weights=count[out])
-    return {"n_rows": int(out.sum()), "score": model, "gaussian_score": gaussian, "stderr": float(np.sqrt(spread / n))}
-
-
 def _found(
     model: PolynomialModel, learner: Any, level: float, score: float, held_out: dict[str, Any] | None
 ) -> dict[str, Any]:
@@ -388,9 +356,9 @@ def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[st
         lines.append(f"a density? {verdict['status']}: {verdict['reason']}")
     if model.basis.degree > 2 and model.basis.spaces is None:
         lines.append(f"a Gaussian? {_gaussian_verdict(test, model)}")
-    lines.append(f"mean log P(x_i | rest) per variable, on {_which(found)}: {_rounded(found['score'])}")
+    lines.append(f"mean log P(x_i | rest) per variable, on {_which(found)}: {rounded(found['score'])}")
     if held_out := found["held_out"]:
-        lines.append(_held_out_in_words(held_out))
+        lines.append(held_out_in_words(held_out))
     if "written" in found:
         model_file, *beside = found["written"]
         lines.append(f"model written to {model_file}" + "".join(f", its terms to {path}" for path in beside))
@@ -399,53 +367,8 @@ def _lines(found: Mapping[str, Any], model: PolynomialModel, status: Sequence[st
     return lines
 
 
-def _held_out_in_words(held_out: Mapping[str, Any]) -> str:
-    """Whether the model predicts rows that were held out better than a Gaussian."""
-    score, gaussian = held_out["score"], held_out["gaussian_score"]
-    return (
-        f"held out, {held_out['n_rows']:,} rows predicted by a fit to the others: {_rounded(score)}, a Gaussian "
-        f"{_rounded(gaussian)} (± {held_out['stderr']:.2g} for their difference; higher is better): "
-        f"{predicted(score, gaussian)}"
-    )
-
-
-def _with_draws_judged(model: PolynomialModel, verdict: Any, table: Table) -> PolynomialModel:
-    """Warn if draws of the model are unlike the samples, and note it if most lie outside of them.
-
-    Only where draws are exact, which is quick.
-    """
-    from ..goodness import unlike
-
-    if model.basis.degree < 3 or verdict is None or verdict.status == "not integrable":
-        return model
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            draws = np.asarray(model.sample(_DRAWS, rng=0, method="exact", progress=False))
-    except ValueError:  # no exact ones, or, as a warning has said, none at all
-        return model
-    rows = table.frame.to_numpy(np.float64)
-    outside = float(np.mean(((draws < rows.min(axis=0)) | (draws > rows.max(axis=0))).any(axis=1)))
-    found = unlike(draws, rows, model.names, table.weight)
-    if outside > _OUTSIDE:
-        note = f"the learned model {FAR_AWAY}: {outside:.0%} of its draws are outside the range of the samples"
-        settings = {**model.settings, "notes": [*model.settings.get("notes", []), note]}
-        model = replace(model, settings=settings)
-    if found.names:
-        warn(
-            f"draws of the model are unlike the samples in {counted(len(found.names), 'variable')}: {found.words}. "
-            "Each variable given the others may fit, but all together do not: read its terms, and do not sample from "
-            "it. A Gaussian (--degree 2) can be sampled from, and what --match-moments finds (isodus.match_moments)"
-        )
-    return model
-
-
 def _which(found: Mapping[str, Any]) -> str:
     return f"{_MOST_SCORED:,} of the rows" if found["n_scored"] == _MOST_SCORED else "these samples"
-
-
-def _rounded(score: float) -> str:
-    return f"{score:.4f}" if abs(score) < 1e6 else f"{score:.4g}"
 
 
 def _gaussian_verdict(test: Mapping[str, Any] | None, model: PolynomialModel) -> str:

@@ -31,7 +31,7 @@ from ..objective import Evaluation
 from ..path import Penalized, Start, at
 from ..penalties import SCALINGS, Terms, Weights, multiplier
 from ..penalty_path import PenaltyPath
-from ..prediction import worse_held_out, worse_than_gaussian
+from ..prediction import worse_than_gaussian
 from ..preparation import Setting, prepare
 from ..progress import Progress, Show, report
 from ..refinement import Joint
@@ -40,6 +40,7 @@ from ..selection import METHODS, choose, settle
 from ..solvers.newton import Problem
 from ..validation import one_of, positive_integer, true_or_false
 from .candidates import Form, candidates, listed, over, within
+from .held_out import worse_held_out
 from .polynomial import MOST_JOINT_TERMS, PolynomialEstimator, embedded
 
 __all__ = ["PenalizedEstimator"]

@@ -19,13 +19,14 @@ from ..objective import Objective
 from ..optimum import Optimum
 from ..penalties import Terms, Weights
 from ..pilots import quadratic_minimum
-from ..prediction import worse_held_out, worse_than_gaussian
+from ..prediction import worse_than_gaussian
 from ..preparation import Setting, prepare
 from ..progress import Show, shown
 from ..refinement import Joint, add_nodes
 from ..samples import ArraySamples, part_of
 from ..validation import one_of
 from .candidates import Form
+from .held_out import worse_held_out
 from .penalized import PenalizedEstimator
 from .polynomial import MOST_JOINT_TERMS
 
