@@ -43,6 +43,7 @@ DATA = {
 ESTIMATORS = {
     "Gaussian": lambda jobs: PseudoLikelihood(degree=2, n_jobs=jobs),
     "ISODUS": lambda jobs: ISODUS(n_jobs=jobs),
+    "ISODUS, select=True": lambda jobs: ISODUS(select=True, n_jobs=jobs),
     "pseudo-likelihood": lambda jobs: PseudoLikelihood(n_jobs=jobs),
     "score matching": lambda jobs: ScoreMatching(n_jobs=jobs),
     "paper's settings": lambda jobs: ISODUS(
@@ -98,7 +99,7 @@ def main():
             )
             said = f"{sum(bad)} of {len(bad)} with a warning" if any(bad) else "no warning"
             print(
-                f"  {name:<18} {np.mean(score):>12.4g} ± {error:<8.2g} {np.mean(seconds):7.2f} s   {said}"
+                f"  {name:<20} {np.mean(score):>12.4g} ± {error:<8.2g} {np.mean(seconds):7.2f} s   {said}"
                 + (f"; {notes[0][0]}" if notes[0] else "")
             )
         ours = np.mean([r["ISODUS"][0] for r in results])
