@@ -1,0 +1,7 @@
+"""Samples: the only door for tables, and sums over blocks of rows."""
+
+from .facts import ColumnFacts, look
+from .samples import Block, Kept, MemorySamples, Samples, as_samples
+from .tables import columns_of
+
+__all__ = ["Block", "ColumnFacts", "Kept", "MemorySamples", "Samples", "as_samples", "columns_of", "look"]

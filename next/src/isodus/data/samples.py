@@ -1,0 +1,230 @@
+"""Samples: blocks of rows with counts, and sums over them. Everything that reads rows goes through `Samples`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from .._core.threads import ordered_map
+from .tables import default_names, numbers, read_table
+
+__all__ = ["KEPT_ROWS", "Block", "Kept", "MemorySamples", "Samples", "as_samples", "hashes"]
+
+Array = np.ndarray
+R = TypeVar("R")
+
+KEPT_ROWS = 1 << 17
+"""How many rows are kept at most, wherever the samples live."""
+
+
+class Block(NamedTuple):
+    """Consecutive rows and how often each was seen."""
+
+    number: int
+    start: int  # the number of its first row
+    X: Array  # (rows, p) float64, columns contiguous
+    weight: Array  # (rows,) float64
+
+
+class Kept(NamedTuple):
+    """The rows that start everything: axes, rungs, folds. All rows, or as many as `KEPT_ROWS`, in their order."""
+
+    X: Array  # (rows, p) float64, columns contiguous
+    weight: Array  # (rows,) float64
+
+    @property
+    def columns(self) -> tuple[Array, ...]:
+        """One array per variable."""
+        return tuple(self.X.T)
+
+
+class Samples(Protocol):
+    """Rows with counts, in memory or elsewhere. Rows of weight zero do not exist, and row numbers skip them."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The p names of variables."""
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names if the user's table gave them, else None."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def n(self) -> float:
+        """The sum of weights."""
+
+    @property
+    def kept(self) -> Kept:
+        """The rows that start everything."""
+
+    @property
+    def minima(self) -> Array:
+        """The smallest value of each variable over all rows, (p,)."""
+
+    @property
+    def maxima(self) -> Array:
+        """The largest value of each variable over all rows, (p,)."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether rows can be taken by number."""
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in their order."""
+
+    def sum(self, f: Callable[[Block], R], n_jobs: int | None = 1) -> R:
+        """Σ f(block), added with + in the order of blocks, so that it does not depend on the number of threads."""
+
+    def take(self, rows: Array) -> Samples:
+        """The samples of these row numbers; only in memory."""
+
+
+class MemorySamples:
+    """Samples in memory. X, (n, p), is in Fortran order and finite, weights are positive: `as_samples` sees to that."""
+
+    in_memory = True
+
+    def __init__(
+        self,
+        X: Array,
+        weight: Array,
+        names: Sequence[str],
+        columns: Sequence[str] | None = None,
+        *,
+        salt: int = 0,
+        block: int = 2048,
+    ) -> None:
+        self.X, self.weight = X.view(), weight.view()
+        self.X.flags.writeable = self.weight.flags.writeable = False
+        self.names, self.columns = tuple(names), None if columns is None else tuple(columns)
+        self.n_rows, self.salt, self.block = len(X), salt, block
+
+    @cached_property
+    def n(self) -> float:
+        """The sum of weights."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def minima(self) -> Array:
+        """The smallest value of each variable, (p,)."""
+        return self.X.min(axis=0)
+
+    @cached_property
+    def maxima(self) -> Array:
+        """The largest value of each variable, (p,)."""
+        return self.X.max(axis=0)
+
+    @cached_property
+    def kept(self) -> Kept:
+        """All rows, or those with the smallest hashes of (row number, salt)."""
+        if self.n_rows <= KEPT_ROWS:
+            return Kept(self.X, self.weight)
+        hashed = hashes(np.arange(self.n_rows, dtype=np.uint64), self.salt)
+        rows = np.sort(np.argpartition(hashed, KEPT_ROWS)[:KEPT_ROWS])
+        return Kept(_rows(self.X, rows), self.weight[rows])
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in their order."""
+        for number, start in enumerate(range(0, self.n_rows, self.block)):
+            part = slice(start, start + self.block)
+            yield Block(number, start, self.X[part], self.weight[part])
+
+    def sum(self, f: Callable[[Block], R], n_jobs: int | None = 1) -> R:
+        """Σ f(block), added with + in the order of blocks."""
+        with closing(ordered_map(f, self.blocks(), n_jobs)) as results:
+            total: Any = next(results)
+            for result in results:
+                total = total + result
+        return total
+
+    def take(self, rows: Array) -> MemorySamples:
+        """The samples of these row numbers, or where a mask of all rows is true."""
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        X, weight = _rows(self.X, rows), self.weight[rows]
+        return MemorySamples(X, weight, self.names, self.columns, salt=self.salt, block=self.block)
+
+
+def as_samples(
+    X: Any,
+    sample_weight: Any = None,
+    *,
+    salt: int = 0,
+    names: Sequence[str] | None = None,
+    block: int = 2048,
+) -> MemorySamples:
+    """Samples of a table; the only validation that tables and weights get.
+
+    Parameters
+    ----------
+    X : array, list of rows, or frame of shape (n, p)
+        numpy, pandas, polars, pyarrow and whatever else narwhals reads; integers and booleans count as numbers.
+    sample_weight : array of shape (n,), optional
+        How often each row was seen. Rows of weight zero are dropped.
+    salt : int
+        Chooses the rows that are kept where there are more than `KEPT_ROWS`.
+    names : sequence of str, optional
+        Names of the variables; by default those of the frame, or x0, x1, ….
+    block : int
+        Rows per block.
+
+    Examples
+    --------
+    >>> samples = as_samples([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], sample_weight=[1, 0, 2])
+    >>> samples.names, samples.n_rows, samples.n
+    (('x0', 'x1'), 2, 3.0)
+    >>> float(samples.sum(lambda b: b.weight @ b.X[:, 1]))
+    11.0
+    """
+    values, columns = read_table(X, names)
+    if names is None:
+        names = default_names(values.shape[1]) if columns is None else columns
+    elif len(names) != values.shape[1] or len(set(names)) != len(names):
+        raise ValueError(f"names must be {values.shape[1]} different names, one per column, not {list(names)!r}")
+    weight = np.ones(len(values)) if sample_weight is None else _weights(sample_weight, len(values))
+    if sample_weight is not None and not weight.all():
+        rows = np.flatnonzero(weight)
+        values, weight = _rows(values, rows), weight[rows]
+    return MemorySamples(values, weight, names, columns, salt=salt, block=block)
+
+
+def hashes(rows: Array, salt: int) -> Array:
+    """A fixed 64-bit hash of row numbers (uint64), the same everywhere: splitmix64. Different rows never agree."""
+    rows = rows.astype(np.uint64)
+    return _mix(rows ^ _mix(np.array([salt % 2**64], dtype=np.uint64)))
+
+
+def _mix(z: Array) -> Array:
+    z = z + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _rows(X: Array, rows: Array) -> Array:
+    """X[rows] in Fortran order."""
+    return np.take(X.T, rows, axis=1).T
+
+
+def _weights(sample_weight: Any, n: int) -> Array:
+    weight = np.asarray(sample_weight) if not isinstance(sample_weight, np.ma.MaskedArray) else sample_weight
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, but X has {n} rows. Pass one weight per row.")
+    weight = numbers(weight, "sample_weight")
+    for wrong, kind in ((~np.isfinite(weight), "NaN or infinite (inf)"), (weight < 0, "negative")):
+        if wrong.any():
+            raise ValueError(
+                f"sample_weight is {kind} in row {int(np.argmax(wrong))} ({int(wrong.sum()):,} such rows). Weights "
+                "count repetitions; pass finite numbers of at least 0."
+            )
+    if not weight.any():
+        raise ValueError("sample_weight is zero in all rows, so there are no samples. Pass a positive weight.")
+    return weight

@@ -1,0 +1,139 @@
+"""From a start at degree 2, by rungs of rows, to the optimum with its ridge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from .gaussian import fitted_gaussian
+from .newton import Fit, better, newton
+from .objective import At, Objective
+from .penalties import Ridge, WeakRidge
+
+__all__ = ["MOST_COVARIANCE", "free_start", "learn", "no_ridge"]
+
+Array = np.ndarray
+MOST_COVARIANCE = 4000
+"""Unknowns up to which the Hessian of all rows, and so their covariance, is computed."""
+
+_RUNGS = (64, 16, 4)
+_ROWS_PER_UNKNOWN = 6  # of a node, that a rung must hold
+_START_ROWS, _START_PER_UNKNOWN = 2000, 20  # rows on which degree 2 and its A_kk are found
+
+
+def no_ridge(f: Objective) -> csr_array:
+    """A ridge of zeros."""
+    return csr_array((len(f.terms),) * 2)
+
+
+def free_start(f: Objective, free: Literal["quadratic", "own"] = "quadratic") -> Array:
+    """τ at the optimum of the terms of degree at most 2, or of these the terms of one variable; the others zero."""
+    tau, low = f.terms.zeros(), f.terms.degrees <= 2
+    if free == "own":
+        low &= f.terms.orders == 1
+    if low.any():
+        part, ridge = f.only(low), no_ridge(f)[low][:, low]
+        tau[low] = newton(part, better(part, ridge, *_starts(part)), ridge, tol=0.1).tau
+    return tau
+
+
+def _starts(f: Objective) -> list[Array]:
+    """Zero, which is no density on the whole line, and near Gaussians: of independent columns, and the sample's."""
+    X, weight = f.samples.kept
+    share = weight / weight.sum()
+    mean = share @ X
+    variance = np.maximum(share @ (X - mean) ** 2, 1e-300)
+    found = fitted_gaussian(X, weight)
+    starts = [f.terms.zeros(), f.terms.near_gaussian(mean, np.diag(1 / variance))]
+    return starts if found is None else [*starts, f.terms.near_gaussian(found.mean, found.precision)]
+
+
+def learn(
+    f: Objective,
+    penalty: WeakRidge | Ridge | None,
+    tol: float = 1e-3,
+    max_iter: int = 100,
+    seed: int = 0,
+    start: Array | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> Fit:
+    """The optimum with its ridge, in stages: A_kk at the optimum of degree 2, solve, A_kk there, solve.
+
+    The first stage climbs rungs: a sixty-fourth of the rows, a sixteenth, a quarter, all; each starts from the better
+    of the optimum of degree 2 and the rung before.
+    """
+    latest = f.terms.zeros() if start is None else start
+    trace: list[tuple[str, float, int]] = []
+
+    def solve(
+        what: str, part: Objective, tau: Array, ridge: csr_array, tol: float, most: int, at: At | None = None
+    ) -> Fit:
+        nonlocal latest
+        progress(f"{what}, {part.n:,.10g} rows")
+        found = newton(part, tau, ridge, tol, most, at)
+        latest = found.tau
+        trace.append((what, part.n, found.n_iter))
+        if found.status == "interrupted":
+            raise KeyboardInterrupt
+        return found
+
+    try:
+        fit = _climbed(f, penalty, tol, max_iter, seed, start, solve)
+    except KeyboardInterrupt:
+        fit = Fit(latest, f(latest), latest, "interrupted", 0, no_ridge(f))
+    return _with_hessian(f, replace(fit, trace=trace))
+
+
+def _climbed(
+    f: Objective,
+    penalty: WeakRidge | Ridge | None,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    start: Array | None,
+    solve: Callable[..., Fit],
+) -> Fit:
+    """Rungs, then all rows in stages."""
+    rungs = _rungs(f, seed) if start is None else []
+    enough = [part for part in rungs if part.n >= max(_START_ROWS, _START_PER_UNKNOWN * f.terms.m)]
+    first = enough[0] if enough else f
+    low = tau = free_start(first, "quadratic" if penalty is None else penalty.free) if start is None else start
+    if not np.any(f.terms.product_degrees > 2):
+        penalty, rungs = None, []
+    D = None if penalty is None else first.diagonal(f.terms.T @ tau)
+
+    def ridge_on(part: Objective) -> csr_array:
+        return no_ridge(part) if penalty is None or D is None else penalty.matrix(f.terms, D, part.n)
+
+    for part in rungs:
+        ridge = ridge_on(part)
+        tau = solve("rung", part, better(part, ridge, tau, low), ridge, 0.3, 30).tau
+    tau, at = better(f, ridge_on(f), tau, low), None
+    for stage in range(1 if penalty is None else penalty.stages(f.terms, f.n), 0, -1):
+        fit = solve("all rows", f, tau, ridge_on(f), tol if stage == 1 else max(tol, 0.05), max_iter, at)
+        if fit.status not in ("converged", "iteration limit") or stage == 1:
+            break
+        D = f.diagonal(f.terms.T @ fit.tau)
+        tau, at = fit.point, fit.at
+    return fit
+
+
+def _with_hessian(f: Objective, fit: Fit) -> Fit:
+    """The fit with the Hessian of all rows, where it was solved with that of a part."""
+    if fit.at.product is None or len(f.terms) > MOST_COVARIANCE:
+        return fit
+    return replace(fit, at=f(fit.point))
+
+
+def _rungs(f: Objective, seed: int) -> list[Objective]:
+    """The objective on prefixes of one salted permutation of the kept rows."""
+    if not f.samples.in_memory:
+        return []
+    n = f.samples.n_rows
+    order = np.random.default_rng([seed, 64]).permutation(n)
+    sizes = [n // part for part in _RUNGS if (n // part) * f.terms.copies >= _ROWS_PER_UNKNOWN * f.terms.m]
+    return [f.take(np.sort(order[:size])) for size in sizes if size >= 100]

@@ -1,0 +1,71 @@
+"""Whether the data can identify the terms: a fact about the rows, asked before any fit.
+
+The Hessian of pseudo-likelihood cannot answer it. At θ = 0 it has full rank for exact copies of columns, and at a
+diverging optimum it blames every term of these columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from ..terms import Product, Terms, key_of, name_of
+
+__all__ = ["dependent_columns", "dependent_terms"]
+
+Array = np.ndarray
+_TOLERANCE = 1e-10  # of what is left of a column's variance after those before it
+_FEW_VALUES = 10
+
+
+def dependent_columns(X: Array, weight: Array, names: Sequence[str]) -> dict[str, list[str]]:
+    """Columns that are copies or sums of columns before them, and of which, by their correlations; X: (n, p)."""
+    share = weight / weight.sum()
+    Z = (X - share @ X) * np.sqrt(share)[:, None]
+    Z = Z / np.sqrt(np.maximum((Z**2).sum(axis=0), 1e-300))
+    kept, lost = _elimination(Z.T @ Z)
+    found = {}
+    for j in lost:
+        before = [k for k in kept if k < j]
+        coefficients = np.linalg.lstsq(Z[:, before], Z[:, j], rcond=None)[0]
+        strong = np.abs(coefficients) > 1e-3 * np.abs(coefficients).max(initial=0.0)
+        found[names[j]] = [names[k] for k, used in zip(before, strong, strict=True) if used]
+    return found
+
+
+def dependent_terms(terms: Terms, X: Array, phi: Sequence[Array], names: Sequence[str]) -> list[str]:
+    """Products of columns of few values that are constant, or sums of lower products of the same columns.
+
+    phi: functions of each variable, (n, J) each.
+    """
+    most = min(_FEW_VALUES, len(X) // 2)
+    few = [len(np.unique(x[:1000])) <= most and len(np.unique(x)) <= most for x in X.T]
+    of: dict[tuple[int, ...], list[Product]] = {}
+    for factors in terms.products:
+        of.setdefault(tuple(i for i, _ in factors), []).append(factors)
+    found: dict[Product, str] = {}
+    for variables in terms.interactions:
+        if len(variables) < 2 or not all(few[i] for i in variables):
+            continue
+        parts = [part for size in range(1, len(variables) + 1) for part in combinations(variables, size)]
+        inside = [factors for part in parts for factors in sorted(of.get(part, ()))]
+        columns = [np.prod([phi[i][:, l] for i, l in f], axis=0) for f in inside]
+        Z = np.column_stack([np.ones(len(X)), *columns])
+        Z /= np.sqrt(np.maximum((Z**2).sum(axis=0), 1e-300))
+        for k in _elimination(Z.T @ Z)[1]:
+            found[inside[k - 1]] = name_of(key_of(inside[k - 1]), terms.axes, names)
+    return list(found.values())
+
+
+def _elimination(G: Array) -> tuple[list[int], list[int]]:
+    """Columns of a Gram matrix of unit diagonal that stand alone, and those that depend on columns before them."""
+    left, kept, lost = G.copy(), [], []
+    for j in range(len(G)):
+        if left[j, j] > _TOLERANCE:
+            kept.append(j)
+            left[j + 1 :] -= np.outer(left[j + 1 :, j] / left[j, j], left[j])
+        else:
+            lost.append(j)
+    return kept, lost

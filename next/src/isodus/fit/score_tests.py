@@ -1,0 +1,134 @@
+"""Is an interaction absent? Score tests from fits without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.stats import chi2
+
+from .newton import Fit, better, newton
+from .objective import Objective
+from .sandwich import inverse, spread
+
+__all__ = ["InteractionTest", "interaction_tests"]
+
+Array = np.ndarray
+_SCREEN = 0.2  # p above which the one-step statistic is reported
+_CLOSE = 0.1  # standard errors from the optimum without the block, to which efficient scores are of second order
+_CHORDS = 6
+
+
+@dataclass(frozen=True)
+class InteractionTest:
+    """A test that a block of terms is zero: statistic, degrees of freedom, p, and how it was computed.
+
+    p is that of χ² at the statistic less the share of unknowns per observed conditional: see `interaction_tests`.
+    """
+
+    statistic: float
+    df: int
+    p_value: float
+    method: Literal["score", "one-step"]
+
+
+def interaction_tests(
+    f: Objective,
+    fit: Fit,
+    covariance: Array,
+    blocks: Sequence[Array],
+    groups: Array | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+    lags: int = 0,
+) -> list[InteractionTest]:
+    """A score test for each block of unknowns.
+
+    The fit without a block b has efficient scores e_i = s_ib − A_br A_rr⁻¹ s_ir and u = Σ e_i; uᵀ(Σ e eᵀ)⁻¹u is χ².
+    To first order it is W/(1 + W/n) with Wald's statistic W: the one-step form, which is reported where Wald's p is at
+    least .2. covariance: of τ, by the sandwich. groups: clusters, within which scores are added.
+    lags: of rows that depend on those before them, with Bartlett's weights.
+
+    Σ e eᵀ at estimated unknowns is too small by their number over that of the conditionals that were observed, n per
+    node, as a residual variance is. p is of the statistic times 1 − tr(A⁻¹(A − R))/(n p), R the ridge.
+    """
+    bread = inverse(fit.hessian)
+    count = f.n if groups is None else float(groups.max() + 1)
+    unknowns = len(fit.tau) - fit.ridge.multiply(bread).sum()
+    share = max(0.0, 1 - unknowns / (count * len(f.axes)))
+    found = []
+    for done, block in enumerate(blocks):
+        theta, C = fit.tau[block], covariance[np.ix_(block, block)]
+        wald = float(theta @ _solved(C, theta))
+        one_step = wald / (1 + wald / count)
+        df = len(block)
+        if not np.isfinite(wald):
+            found.append(InteractionTest(np.nan, df, np.nan, "one-step"))
+        elif chi2.sf(wald, df) >= _SCREEN:
+            found.append(InteractionTest(one_step, df, float(chi2.sf(share * one_step, df)), "one-step"))
+        else:
+            statistic = _score_statistic(f, fit, bread, block, groups, lags)
+            found.append(InteractionTest(statistic, df, float(chi2.sf(share * statistic, df)), "score"))
+        progress(done + 1)
+    return found
+
+
+def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups: Array | None, lags: int) -> float:
+    """uᵀ(Σ e eᵀ)⁻¹u at the optimum without the block."""
+    tau = _without(f, fit, bread, block)
+    rest = np.setdiff1d(np.arange(len(tau)), block)
+    A = f(tau).hessian
+    assert A is not None
+    A = A + fit.ridge
+    try:
+        M = _solve_positive(A[np.ix_(rest, rest)], A[np.ix_(rest, block)])  # A_rr⁻¹ A_rb
+    except np.linalg.LinAlgError:
+        return np.nan
+
+    around, u = spread(f, tau, groups, lags, lambda S: S[block] - M.T @ S[rest])
+    return float(u @ _solved(around, u))
+
+
+def _without(f: Objective, fit: Fit, bread: Array, block: Array) -> Array:
+    """τ at the optimum without a block: steps with the inverse Hessian of the whole fit, or Newton where these fail.
+
+    Within the other unknowns the inverse is A_rr⁻¹ = B − B_·b B_bb⁻¹ B_b·, B = A⁻¹.
+    """
+    inner = np.linalg.inv(bread[np.ix_(block, block)])
+    tau = fit.tau - bread[:, block] @ (inner @ fit.tau[block])
+    tau[block] = 0.0
+    last = np.inf
+    for _ in range(_CHORDS):
+        g = f(tau, 1).gradient + fit.ridge @ tau
+        g[block] = 0.0
+        step = bread @ g
+        step -= bread[:, block] @ (inner @ step[block])
+        step[block] = 0.0
+        distance = float(np.sqrt(max(f.n * (g @ step), 0.0)))
+        if not distance < 0.5 * last:
+            break
+        tau = tau - step
+        if distance < _CLOSE:
+            return tau
+        last = distance
+    keep = np.ones(len(tau), bool)
+    keep[block] = False
+    part, ridge = f.only(keep), fit.ridge[keep][:, keep]
+    tau, start = np.zeros(len(keep)), better(part, ridge, fit.tau[keep], tau[keep])
+    tau[keep] = newton(part, start, ridge, tol=_CLOSE).tau
+    return tau
+
+
+def _solved(C: Array, v: Array) -> Array:
+    """C⁻¹ v through a matrix of unit diagonal; NaN where C is not positive definite."""
+    size = np.sqrt(np.maximum(np.diag(C), 1e-300))
+    try:
+        return _solve_positive(C / size / size[:, None], v / size) / size
+    except (np.linalg.LinAlgError, ValueError):
+        return np.full_like(v, np.nan)
+
+
+def _solve_positive(A: Array, b: Array) -> Array:
+    return cho_solve(cho_factor(A), b)

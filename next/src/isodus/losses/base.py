@@ -1,0 +1,41 @@
+"""What a loss gives for one node and a block of rows, and how sums over rows become one number."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from ..axes import Axis
+
+__all__ = ["Loss", "Pointwise"]
+
+Array = np.ndarray
+
+
+class Pointwise(NamedTuple):
+    """ℓ(a, φ) of each row, its derivatives by a, and the error of its integrals.
+
+    Curvature is ∂²ℓ; with the link "log_mean" it is that of exp ℓ over exp ℓ, ∂²ℓ + slope slopeᵀ.
+    """
+
+    value: Array  # (n,)
+    slope: Array  # (n, J)
+    curvature: Array | None  # (n, J(J+1)/2), packed as `packed_pairs` lists them
+    unresolved: int  # rows whose integrals are not resolved
+    magnitude: Array  # (n,) Σ_l |a_l φ_l|: what the value's rounding is relative to
+
+
+class Loss(Protocol):
+    """One node's loss: a few lines in (a, φ).
+
+    `link` says what becomes of the rows' values: their mean, or the logarithm of the mean of exp(value).
+    """
+
+    link: ClassVar[Literal["mean", "log_mean"]]
+
+    def prepare(self, axis: Axis, x: Array, phi: Array) -> tuple[Any, ...]:
+        """What the loss needs of each row beside a, made once."""
+
+    def at(self, axis: Axis, a: Array, prepared: tuple[Any, ...], second: bool) -> Pointwise:
+        """ℓ and its derivatives by a, (n, J); curvature only if `second`."""

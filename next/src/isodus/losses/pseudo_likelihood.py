@@ -1,0 +1,30 @@
+"""Pseudo-likelihood: −log P(x_i | rest), less the base measure."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ..axes import Axis
+from .base import Array, Pointwise
+
+__all__ = ["PseudoLikelihoodLoss"]
+
+
+class PseudoLikelihoodLoss:
+    """ℓ(a, φ) = Σ_l a_l φ_l + log Z(a),  Z(a) = ∫ q exp(−Σ_l a_l φ_l); its slope is φ − E[φ], its curvature Cov[φ]."""
+
+    link: ClassVar[Literal["mean", "log_mean"]] = "mean"
+
+    def prepare(self, axis: Axis, x: Array, phi: Array) -> tuple[Array]:
+        """φ itself, by columns."""
+        return (np.asfortranarray(phi),)
+
+    def at(self, axis: Axis, a: Array, prepared: tuple[Array], second: bool) -> Pointwise:
+        """ℓ, φ − E[φ] and Cov[φ]."""
+        (phi,) = prepared
+        log_Z, mean, covariance, error = axis.integrals(a, second)
+        terms = a * phi
+        unresolved = int(np.count_nonzero(error > axis.tolerance))
+        return Pointwise(terms.sum(axis=1) + log_Z, phi - mean, covariance, unresolved, np.abs(terms).sum(axis=1))

@@ -1,0 +1,181 @@
+"""Where the mass of a model on the whole line is, and whether it has a density."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..axes import Axis
+from .chains import sweep
+from .conditionals import Block, Conditionals
+from .elimination import eliminate
+from .graph import Component, NoDensity, interactions, own_coefficients
+
+__all__ = ["check_leading", "on_windows", "reaches_end"]
+
+Array = np.ndarray
+_DEPTH = 36.0  # log density below its largest value at which a window ends: 2e-16
+_EMPTY = np.exp(-30.0)  # of the largest density, at an end of a window given all others
+_START = 8.0  # standard deviations of own terms
+_ROUNDS = 40
+_WIDEST = 1e4  # times the first window
+_CHAINS, _SWEEPS = 64, 6  # where elimination is not possible
+_DIRECTIONS = 64
+
+
+def on_windows(part: Component, rng: np.random.Generator, start: Array | None) -> Component:
+    """The component with a window in place of each whole line; NoDensity where the mass does not end.
+
+    Windows grow or shrink until the marginal densities at their ends are a factor of 2e-16 below their largest values.
+    """
+    axes = part.terms.axes
+    wide = [i for i, axis in enumerate(axes) if axis.on_window is not None]
+    if not wide:
+        return part
+    check_leading(part, wide, rng)
+    own = own_coefficients(part.terms, part.theta)
+    windows = {i: _first(part, i, own[i], None if start is None else start[:, i]) for i in wide}
+    widest = {i: _WIDEST * (high - low) for i, (low, high) in windows.items()}
+    marginals = _Marginals(part, rng, start)
+    for _ in range(_ROUNDS):
+        here = _placed(axes, windows)
+        moved = False
+        for i, mass in marginals.on(here, wide).items():
+            nodes = here[i].table(here[i].smallest).nodes
+            with np.errstate(divide="ignore"):
+                depth = np.log(mass) - nodes.log_weights
+            new = _adjusted(windows[i], depth - depth.max())
+            moved |= new is not None
+            windows[i] = new or windows[i]
+            if windows[i][1] - windows[i][0] > widest[i]:
+                raise NoDensity("its mass does not fall off, however wide the window")
+        if not moved:
+            return part.on(_placed(axes, windows))
+    raise NoDensity("no window holds its mass")
+
+
+def _first(part: Component, i: int, own: Array, x: Array | None) -> tuple[float, float]:
+    """Eight standard deviations of the density of own terms, else of the rows, else 1, in y."""
+    axis = part.terms.axes[i]
+    found = axis.integrals(own[None])
+    mean, sd = 0.0, 1.0 / _START
+    if np.isfinite(found.log_Z[0]) and found.covariance is not None:
+        mean, sd = float(found.mean[0, 0]), float(np.sqrt(found.covariance[0, 0]))
+    elif x is not None:
+        y = axis.functions(x)[:, 0]
+        mean, sd = float(np.mean(y)), max(float(np.std(y)), 1e-3)
+    return _snapped(mean - _START * sd, mean + _START * sd)
+
+
+def _snapped(low: float, high: float) -> tuple[float, float]:
+    """Outward to multiples of a sixteenth, so that like variables share a window."""
+    step = 2.0 ** np.floor(np.log2(high - low)) / 16
+    return float(np.floor(low / step) * step), float(np.ceil(high / step) * step)
+
+
+def _placed(axes: list[Axis], windows: dict[int, tuple[float, float]]) -> list[Axis]:
+    """Windows in their places; the same window of the same axis is one object, whose tables are made once."""
+    out, made = list(axes), {}
+    for i, (low, high) in windows.items():
+        key = (axes[i].coordinate(np.array([0.0, 1.0])).tobytes(), len(axes[i].degrees), low, high)
+        if key not in made:
+            place = axes[i].on_window
+            assert place is not None
+            made[key] = place(low, high)
+        out[i] = made[key]
+    return out
+
+
+def _adjusted(window: tuple[float, float], depth: Array) -> tuple[float, float] | None:
+    """A window that ends where the log density on its nodes is `_DEPTH` below the top; None if this one will do."""
+    low, high = window
+    width = high - low
+    above = np.flatnonzero(depth > -_DEPTH)
+    grow = [0.0 if depth[end] < -_DEPTH else width * (1.0 if depth[end] > -_DEPTH / 4 else 0.25) for end in (0, -1)]
+    if any(grow):
+        return _snapped(low - grow[0], high + grow[1])
+    y = (1 - np.cos(np.pi * (np.arange(len(depth)) + 0.5) / len(depth))) / 2  # about where the nodes are
+    first, last = low + width * y[above[0] - 1], low + width * y[above[-1] + 1]
+    new = _snapped(first, last)
+    return new if new[1] - new[0] < 0.75 * width else None
+
+
+def reaches_end(axis: Axis, a: Array) -> Array:
+    """Rows whose conditional density at an end of a window is more than e^−30 of its largest value, (n,)."""
+    count = axis.smallest
+    mass, _ = axis.mass(a, count)
+    density = mass * np.exp(-axis.table(count).nodes.log_weights)[:, None]
+    return np.maximum(density[0], density[-1]) > _EMPTY * density.max(axis=0)
+
+
+class _Marginals:
+    """Marginal masses on the nodes: exact ones, else averages of conditionals over short chains."""
+
+    def __init__(self, part: Component, rng: np.random.Generator, start: Array | None) -> None:
+        self.part, self.rng, self.sets = part, rng, interactions(part.terms, part.theta)
+        self.conditionals: Conditionals | None = None
+        rows = None if start is None else start[rng.integers(0, len(start), _CHAINS)]
+        self.rows = rows
+
+    def on(self, axes: list[Axis], wide: list[int]) -> dict[int, Array]:
+        """The mass of each wide variable on the nodes of these axes, (N,)."""
+        tables = None if self.conditionals else eliminate(axes, self.sets, resolve=False)
+        if tables is not None:
+            marginals = tables.marginals()
+            return {i: marginals[i][0] for i in wide}
+        part = self.part.on(axes)
+        self.conditionals = Conditionals(part.terms, part.theta)
+        places = [axis.table(axis.smallest).nodes.places for axis in axes]
+        if self.rows is None:
+            self.rows = np.stack(
+                [self.rng.choice(at[len(at) // 4 : -len(at) // 4 or None], _CHAINS) for at in places], 1
+            )
+        block = Block(self.conditionals, [axis.functions(x).T for axis, x in zip(axes, self.rows.T, strict=True)])
+        found: dict[int, Array] = {i: np.zeros(len(at)) for i, at in enumerate(places)}
+
+        def see(i: int, mass: Array) -> None:
+            found[i] += (mass / mass.sum(axis=0)).sum(axis=1)
+
+        for k in range(_SWEEPS):
+            if k == _SWEEPS // 2:
+                for mass in found.values():
+                    mass[:] = 0.0
+            sweep(block, [axis.smallest for axis in axes], self.rng, see)
+        firsts = [axis.table(axis.smallest).nodes.phi[:, 0] for axis in axes]
+        index = [np.abs(first[:, None] - phi[0]).argmin(axis=0) for first, phi in zip(firsts, block.phi, strict=True)]
+        self.rows = np.stack([at[j] for at, j in zip(places, index, strict=True)], axis=1)
+        return {i: found[i] for i in wide}
+
+
+def check_leading(part: Component, wide: list[int], rng: np.random.Generator) -> None:
+    """NoDensity where E falls to −∞ along some direction: its leading power there is odd or its coefficient negative.
+
+    Directions are random ones of all variables on whole lines, and of those of each interaction alone.
+    """
+    powers = {i: part.terms.axes[i].degrees for i in wide}
+    having: dict[int, set[int]] = {i: set() for i in wide}
+    for k, factors in enumerate(part.terms.products):
+        for i, _ in factors:
+            if i in powers:
+                having[i].add(k)
+    subsets = {tuple(i for i, _ in factors if i in powers) for factors in part.terms.products}
+    for subset in [wide, *sorted(subsets)]:
+        others = {k: {i for i, _ in part.terms.products[k] if i in powers} for i in subset for k in having[i]}
+        inside = [k for k, variables in others.items() if variables <= set(subset)]
+        at = rng.standard_normal((len(subset), _DIRECTIONS))
+        direction = dict(zip(subset, at / np.sqrt((at**2).sum(axis=0)), strict=True))
+        degrees = [sum(int(powers[i][l]) for i, l in part.terms.products[k] if i in powers) for k in inside]
+        leading, size = np.zeros((2, max(degrees, default=0) + 1, _DIRECTIONS))
+        for k, degree in zip(inside, degrees, strict=True):
+            at = np.full(_DIRECTIONS, part.theta[k])
+            for i, l in part.terms.products[k]:
+                at *= direction[i] ** int(powers[i][l]) if i in powers else _anywhere(part.terms.axes[i], l, rng)
+            leading[degree] += at
+            size[degree] += np.abs(at)
+        top = np.where(np.abs(leading) > 1e-12 * size, np.arange(len(leading))[:, None], 0).max(axis=0)
+        if np.any((top % 2 == 1) | (leading[top, np.arange(_DIRECTIONS)] < 0)):
+            raise NoDensity("along some direction its energy falls without bound")
+
+
+def _anywhere(axis: Axis, l: int, rng: np.random.Generator) -> Array:
+    """A function of another axis at random nodes."""
+    return rng.choice(axis.table(axis.smallest).nodes.phi[:, l], _DIRECTIONS)

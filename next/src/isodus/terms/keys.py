@@ -1,0 +1,74 @@
+"""Public keys of terms, and what they are inside: the only place where one is turned into the other.
+
+A key lists variables, each as often as the number of its function: (0, 0, 1) is the second function of variable 0 times
+the first of variable 1, which for powers is x0² x1. Inside, a product is a sorted tuple of (variable, function), with
+functions counted from 0: ((0, 1), (1, 0)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations, groupby, product
+
+from ..axes import Axis
+
+__all__ = ["Key", "Product", "closed", "count_up_to", "divisors", "key_of", "keys_up_to", "name_of", "product_of"]
+
+Key = tuple[int, ...]
+Product = tuple[tuple[int, int], ...]
+
+
+def product_of(key: Iterable[int]) -> Product:
+    """((0, 1), (1, 0)) of (0, 0, 1)."""
+    return tuple((i, len(list(same)) - 1) for i, same in groupby(sorted(key)))
+
+
+def key_of(factors: Product) -> Key:
+    """(0, 0, 1) of ((0, 1), (1, 0))."""
+    return tuple(i for i, l in factors for _ in range(l + 1))
+
+
+def name_of(key: Key, axes: Sequence[Axis], names: Sequence[str]) -> str:
+    """A term in words, such as x0^2*x1."""
+    return "*".join(axes[i].name(l, names[i]) for i, l in product_of(key))
+
+
+def keys_up_to(axes: Sequence[Axis], degree: int, max_order: int, min_degree: int = 1) -> list[Key]:
+    """All terms with a degree from `min_degree` to `degree` and at most `max_order` variables, by order."""
+    found = []
+    for order in range(1, max_order + 1):
+        for variables in combinations(range(len(axes)), order):
+            degrees = [axes[i].degrees for i in variables]
+            for functions in product(*map(range, map(len, degrees))):
+                total = sum(d[l] for d, l in zip(degrees, functions, strict=True))
+                if min_degree <= total <= degree:
+                    found.append(key_of(tuple(zip(variables, functions, strict=True))))
+    return found
+
+
+def count_up_to(axes: Sequence[Axis], degree: int, max_order: int, min_degree: int = 1) -> int:
+    """How many terms `keys_up_to` lists: products of one function each of some variables, counted by their degree."""
+    counts = [[0] * (degree + 1) for _ in range(max_order + 1)]  # by number of variables and degree
+    counts[0][0] = 1
+    for axis in axes:
+        for order in range(max_order, 0, -1):
+            for d in axis.degrees.tolist():
+                for rest in range(degree - d + 1):
+                    counts[order][rest + d] += counts[order - 1][rest]
+    return sum(sum(row[min_degree:]) for row in counts[1:])
+
+
+def divisors(factors: Product, axes: Sequence[Axis]) -> list[Product]:
+    """The products in which a product of powers is written: each power is a sum of the functions up to its own.
+
+    An axis without powers has functions that stand for themselves.
+    """
+    choices = [[l] if axes[i].powers is None else range(-1, l + 1) for i, l in factors]
+    found = (tuple((i, l) for (i, _), l in zip(factors, at, strict=True) if l >= 0) for at in product(*choices))
+    return [divisor for divisor in found if divisor]
+
+
+def closed(keys: Iterable[Key], axes: Sequence[Axis]) -> bool:
+    """Whether the terms include every divisor of each of them, so that functions span what their powers span."""
+    present = {product_of(key) for key in keys}
+    return all(divisor in present for factors in present for divisor in divisors(factors, axes))

@@ -1,0 +1,274 @@
+"""Which products of functions a model has, what is left of each without a variable, and θ = T τ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array
+from scipy.sparse.linalg import lsqr
+
+from ..axes import Axis
+from .keys import Key, Product, closed, key_of, product_of
+from .transform import condition, of_powers, tied
+
+__all__ = ["Local", "Terms"]
+
+Array = np.ndarray
+_DENSE = 4096  # entries of a node's T up to which it is an array
+
+
+class Local(NamedTuple):
+    """The terms of one node, sorted by the function that the variable has in them.
+
+    A term's value is its cofactor times that function: Σ_k θ_k f_k = Σ_l a_l φ_l + (terms without the variable).
+    """
+
+    terms: Array  # (m,) places in θ
+    cofactors: Array  # (c,) columns of H that the node needs
+    where: Array  # (m,) which of these each term has
+    functions: Array  # (m,) l of each term
+    starts: Array  # (J + 1,) terms of function l are starts[l] to starts[l + 1]
+
+
+class Terms:
+    """The products of functions in a model, and the unknowns τ, of which θ = T τ are the products' coefficients.
+
+    T is the identity where the keys include every divisor of each term. Elsewhere a key is a product of powers of x,
+    and T writes it in the functions of its closure. Keys that are tied share one unknown.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    keys : sequence of tuples of int
+        The terms, such as (0, 0, 1) for x0² x1.
+    ties : sequence of int, optional
+        For each key, the number of the unknown that it shares with others.
+
+    Attributes
+    ----------
+    products : list of tuples
+        What θ are the coefficients of.
+    keys : list of tuples
+        One for each unknown; where keys are tied, the first.
+    degrees : array of shape (K,)
+        The degree of each unknown's term.
+    copies : int
+        How many terms share an unknown at least: tied variables multiply the rows.
+    """
+
+    def __init__(self, axes: Sequence[Axis], keys: Sequence[Key], ties: Sequence[int] | None = None) -> None:
+        keys = [tuple(sorted(key)) for key in keys]
+        self.identity = ties is None and closed(keys, axes)
+        if self.identity:
+            products, T = [product_of(key) for key in keys], eye_array(len(keys), format="csr")
+        else:
+            products, T = of_powers(axes, keys)
+        self.copies = 1 if ties is None else int(np.bincount(ties).min())
+        if ties is not None:
+            T = csr_array(T @ tied(ties))
+            keys = [keys[list(ties).index(t)] for t in range(T.shape[1])]
+        self._hold(axes, products, csr_array(T), keys)
+
+    def _hold(self, axes: Sequence[Axis], products: list[Product], T: csr_array, keys: list[Key]) -> None:
+        self.axes, self.products, self.T, self.keys = list(axes), products, T, keys
+        self.degrees = np.array([self.degree_of(product_of(key)) for key in keys], int)
+        self.nodes = range(len(self.axes))
+
+    def degree_of(self, factors: Product) -> int:
+        """The degree of a product: the sum of its functions' degrees."""
+        return int(sum(self.axes[i].degrees[l] for i, l in factors))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def only(self, keep: Array) -> Self:
+        """The terms of some unknowns alone."""
+        keep = np.flatnonzero(keep) if np.asarray(keep).dtype == bool else np.asarray(keep)
+        T = self.T[:, keep]
+        rows = np.flatnonzero(np.diff(T.indptr))
+        products, keys = [self.products[k] for k in rows], [self.keys[k] for k in keep]
+        return self.of(self.axes, products, T[rows], keys, self.identity, self.copies)
+
+    @classmethod
+    def of(
+        cls,
+        axes: Sequence[Axis],
+        products: Sequence[Product],
+        T: csr_array | None = None,
+        keys: Sequence[Key] | None = None,
+        identity: bool = True,
+        copies: int = 1,
+    ) -> Self:
+        """Terms from all that they hold, such as what a file keeps; by default with T the identity."""
+        terms = object.__new__(cls)
+        terms.identity, terms.copies = identity, copies
+        T = csr_array(eye_array(len(products))) if T is None else T
+        keys = [key_of(factors) for factors in products] if keys is None else keys
+        terms._hold(axes, list(products), T, list(keys))
+        return terms
+
+    # ---------------------------------------------------------------- facts about terms
+
+    @cached_property
+    def product_degrees(self) -> Array:
+        """Degree of each product, (P,)."""
+        return np.array([self.degree_of(factors) for factors in self.products], int)
+
+    @cached_property
+    def roughness(self) -> Array:
+        """|α|² = Σ α_i² of each product, (P,)."""
+        return np.array([sum(int(self.axes[i].degrees[l]) ** 2 for i, l in f) for f in self.products], float)
+
+    @cached_property
+    def blocks(self) -> list[Array]:
+        """Products of the same variables in the same degrees, whose ridge is one: cos and sin of a circle."""
+        found: dict[tuple, list[int]] = {}
+        for k, factors in enumerate(self.products):
+            found.setdefault(tuple((i, int(self.axes[i].degrees[l])) for i, l in factors), []).append(k)
+        return [np.array(block) for block in found.values()]
+
+    @cached_property
+    def orders(self) -> Array:
+        """The number of variables of each unknown's term, (K,)."""
+        return np.array([len(set(key)) for key in self.keys], int)
+
+    @cached_property
+    def interactions(self) -> dict[Key, Array]:
+        """The unknowns of each set of variables, of own terms too."""
+        found: dict[Key, list[int]] = {}
+        for k, key in enumerate(self.keys):
+            found.setdefault(tuple(sorted(set(key))), []).append(k)
+        return {variables: np.array(found[variables]) for variables in sorted(found, key=lambda v: (len(v), v))}
+
+    @cached_property
+    def m(self) -> int:
+        """The largest number of unknowns at one node."""
+        return max(len(unknowns) for unknowns, _ in self.local_T)
+
+    def condition(self) -> float:
+        """Condition number of T."""
+        return 1.0 if self.identity else condition(self.T, list(self.interactions.values()))
+
+    # ---------------------------------------------------------------- one node at a time
+
+    @cached_property
+    def cofactors(self) -> dict[Product, int]:
+        """Columns of H: what is left of a term without a variable, and the products that it is made from."""
+        found: set[Product] = {()}
+        for factors in self.products:
+            for factor in factors:
+                rest = tuple(f for f in factors if f != factor)
+                found.update(rest[:size] for size in range(1, len(rest) + 1))
+        return {rest: c for c, rest in enumerate(sorted(found, key=lambda r: (len(r), r)))}
+
+    @cached_property
+    def local(self) -> list[Local]:
+        """The terms of each node."""
+        rows: list[list[tuple[int, int, int]]] = [[] for _ in self.axes]
+        for k, factors in enumerate(self.products):
+            for i, l in factors:
+                rows[i].append((l, self.cofactors[tuple(f for f in factors if f[0] != i)], k))
+        return [self._local(i, sorted(found)) for i, found in enumerate(rows)]
+
+    def _local(self, i: int, rows: list[tuple[int, int, int]]) -> Local:
+        functions, columns, terms = np.array(rows, int).reshape(-1, 3).T
+        used, where = np.unique(columns, return_inverse=True)
+        starts = np.searchsorted(functions, np.arange(len(self.axes[i].degrees) + 1))
+        return Local(terms, used, where, functions, starts)
+
+    def H(self, phi: Sequence[Array]) -> Array:
+        """The cofactors of a block of rows, one multiplication each; transposed: (cofactors, rows).
+
+        phi: functions of each variable, (rows, J) each.
+        """
+        H = np.empty((len(self.cofactors), len(phi[0])))
+        for rest, c in self.cofactors.items():
+            if not rest:
+                H[c] = 1.0
+            elif len(rest) == 1:
+                H[c] = phi[rest[0][0]][:, rest[0][1]]
+            else:
+                i, l = rest[-1]
+                np.multiply(H[self.cofactors[rest[:-1]]], phi[i][:, l], out=H[c])
+        return H
+
+    def scatter(self, theta: Array, i: int) -> Array:
+        """C_i, (c, J), with a = H C_i the coefficients of the functions of variable i given the rest."""
+        local = self.local[i]
+        C = np.zeros((len(local.cofactors), len(self.axes[i].degrees)))
+        C[local.where, local.functions] = theta[local.terms]
+        return C
+
+    def gather(self, i: int, G: Array) -> Array:
+        """The entries of a (c, J) matrix that belong to the terms of node i, (m,)."""
+        return G[self.local[i].where, self.local[i].functions]
+
+    @cached_property
+    def local_T(self) -> list[tuple[Array, Array | csr_array | None]]:
+        """For each node, the unknowns that its terms depend on, and the rows of T for its terms over these.
+
+        None in place of T where it is the identity; small ones are arrays.
+        """
+        if self.identity:
+            return [(local.terms, None) for local in self.local]
+        found: list[tuple[Array, Array | csr_array | None]] = []
+        for local in self.local:
+            rows = self.T[local.terms]
+            unknowns = np.unique(rows.indices)
+            T = rows[:, unknowns]
+            found.append((unknowns, T.toarray() if T.shape[0] * T.shape[1] <= _DENSE else T))
+        return found
+
+    # ---------------------------------------------------------------- known points
+
+    def zeros(self) -> Array:
+        """τ = 0."""
+        return np.zeros(len(self))
+
+    def gaussian(self, mean: Array, precision: Array) -> Array | None:
+        """τ of a Gaussian's terms, x'Px/2 − x'P mean, in the functions; None where the terms have no place for it."""
+        if not self.identity or any(axis.powers is None for axis in self.axes):
+            return None
+        theta, lost = self._gaussian_theta(mean, precision)
+        return None if lost else theta
+
+    def near_gaussian(self, mean: Array, precision: Array) -> Array:
+        """τ of the terms nearest to a Gaussian's, by least squares in θ; what has no place is left out."""
+        theta, _ = self._gaussian_theta(mean, precision)
+        return theta if self.identity else lsqr(self.T, theta, atol=1e-12, btol=1e-12)[0]
+
+    def _gaussian_theta(self, mean: Array, precision: Array) -> tuple[Array, bool]:
+        """θ of a Gaussian's terms, and whether some had no place."""
+        place = {factors: k for k, factors in enumerate(self.products)}
+        B = [None if axis.powers is None else np.linalg.inv(axis.powers()) for axis in self.axes]
+        theta, lost = np.zeros(len(self.products)), False
+
+        def add(value: float, powers: Mapping[int, int]) -> None:
+            nonlocal lost
+            pieces: Iterable[tuple[Product, float]] = [((), value)]
+            for i, l in powers.items():
+                matrix = B[i]
+                if matrix is None or l >= len(matrix):
+                    lost = True
+                    return
+                pieces = [(f + (((i, j - 1),) if j else ()), v * matrix[l, j]) for f, v in pieces for j in range(l + 1)]
+            for factors, v in pieces:
+                if factors and factors not in place:
+                    lost = True
+                elif factors:
+                    theta[place[factors]] += v
+
+        slope = precision @ mean
+        for i in range(len(precision)):
+            add(-slope[i], {i: 1})
+            add(0.5 * precision[i, i], {i: 2})
+            for j in np.flatnonzero(precision[i, i + 1 :]) + i + 1:
+                add(precision[i, j], {i: 1, int(j): 1})
+        return theta, lost
+
+    def key(self, k: int) -> Key:
+        """The public key of a product."""
+        return key_of(self.products[k])

@@ -1,0 +1,122 @@
+"""Bad input ends in an error that names the column, or in a stated answer."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isodus import IsodusWarning, MonomialBasis, PseudoLikelihood, Ridge
+
+RNG = np.random.default_rng(7)
+X = RNG.standard_normal((300, 3))
+
+
+def changed(column, values):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame[column] = values
+    return frame
+
+
+REFUSED = {
+    "constant": (changed("b", 1.0), {}, "Column 'b' is constant"),
+    "two values": (changed("b", np.sign(X[:, 1])), {}, "Column 'b' has two values"),
+    "copy": (changed("b", X[:, 0]), {}, "'b' is a sum or copy of 'a'"),
+    "sum": (changed("c", X[:, 0] - 2 * X[:, 1]), {}, "'c' is a sum or copy of 'a', 'b'"),
+    "rows": (changed("c", X[:, 2]).iloc[:3], {}, "3 rows are too few for 3 columns"),
+    "no penalty": (X[:10], {"penalty": None}, "10 rows are too few for 16 terms"),
+    "strings": (changed("b", list("xyz" * 100)), {}, "Column 'b'"),
+    "NaN": (changed("b", np.where(np.arange(300) == 7, np.nan, X[:, 1])), {}, "NaN.*row 7|row 7.*NaN"),
+    "infinity": (changed("b", np.where(np.arange(300) == 7, np.inf, X[:, 1])), {}, "'b'"),
+    "complex": (X + 1j, {}, "Complex"),
+    "one row": (X[:1], {}, "1 sample"),
+    "no rows": (X[:0], {}, "0 sample"),
+    "one dimension": (X[:, 0], {}, "2D|two dimensions|one column"),
+    "degree": (X, {"degree": 0}, "degree must be a positive integer"),
+    "order": (X, {"max_order": 2.5}, "max_order must be"),
+    "min_degree": (X, {"min_degree": 5}, "above degree"),
+    "support": (X, {"support": "lines"}, "support is 'lines'"),
+    "support of a column": (X, {"support": {"z": "line"}}, "a column 'z', which X does not have"),
+    "support ends": (X, {"support": (0, 1)}, "Column 'x0'.*not all between"),
+    "width zero": (X, {"support": (1, 1)}, "support is"),
+    "positive": (X, {"support": "positive"}, "Column 'x0'.*not all at least 0"),
+    "scale": (X, {"scale": "robustly"}, "scale must be one of"),
+    "penalty": (X, {"penalty": "strong"}, "penalty must be"),
+    "strength": (X, {"penalty": Ridge(-1.0)}, "strength of Ridge"),
+    "tol": (X, {"tol": 0.0}, "tol must be"),
+    "max_iter": (X, {"max_iter": 0}, "max_iter must be"),
+    "n_jobs": (X, {"n_jobs": 0}, "n_jobs must be"),
+    "random_state": (X, {"random_state": -1}, "random_state must be"),
+    "progress": (X, {"progress": "yes"}, "progress must be"),
+    "unknown variable": (X, {"basis": [("a", "a")]}, "a variable 'a', which is not a column"),
+    "term twice": (X, {"basis": [(0, 1), (1, 0)]}, "in the basis twice"),
+    "function": (X, {"basis": MonomialBasis([(0,) * 4, (0, 1)]), "support": {0: "spin"}}, "Column 'x0'|column 'x0'"),
+    "far from zero": (X + 1000, {"min_degree": 2}, "Include the lower degrees"),
+    "large": (RNG.standard_normal((300, 60)), {"degree": 8, "max_order": 3}, "terms, and their Hessian"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_by_name(name):
+    data, options, message = REFUSED[name]
+    with pytest.raises((ValueError, TypeError), match=f"(?s){message}"):
+        PseudoLikelihood(**{"n_jobs": 1} | options).fit(data)
+
+
+def test_integers_are_numbers():
+    counts = RNG.poisson(50, (500, 2))
+    assert PseudoLikelihood(2).fit(counts).status_ == "converged"
+
+
+def test_few_values_are_warned_of_by_name():
+    data = X.copy()
+    data[:, 1] = np.round(data[:, 1]).clip(-2, 2)
+    with pytest.warns(IsodusWarning, match="Column 'x1' has only 5 values"):
+        est = PseudoLikelihood(2).fit(data)
+    assert [note.variables for note in est.notes_ if note.kind == "few values"] == [("x1",)]
+
+
+def test_a_pile_is_noted_by_name():
+    data = X.copy()
+    data[:60, 2] = 0.0
+    note = next(note for note in PseudoLikelihood(2).fit(data).notes_ if note.kind == "pile")
+    assert note.variables == ("x2",)
+    assert note.numbers["share"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("scale", ["robust", "cdf"])
+def test_one_row_at_a_million_spreads(scale):
+    wild, new = np.random.default_rng(1).standard_normal((2, 2000, 2))
+    plain = PseudoLikelihood(4, scale=scale).fit(wild).score(new)
+    wild[5, 0] = 1e6
+    est = PseudoLikelihood(4, scale=scale).fit(wild)
+    assert est.status_ == "converged"
+    assert est.score(new) == pytest.approx(plain, abs=0.02)
+
+
+def test_one_variable():
+    x = np.random.default_rng(2).standard_normal((2000, 1))
+    est = PseudoLikelihood(4).fit(x)
+    assert est.status_ == "converged"
+    assert est.model_.logpdf(x[:5]) == pytest.approx(-0.5 * x[:5, 0] ** 2 - 0.5 * np.log(2 * np.pi), abs=0.15)
+
+
+def test_few_rows_have_an_answer():
+    with pytest.warns(IsodusWarning):
+        est = PseudoLikelihood(4).fit(np.random.default_rng(3).standard_t(2, size=(8, 3)))
+    assert est.held_out_ is not None
+    assert np.isfinite(est.model_.theta).all()
+
+
+def test_near_copies_end_by_name():
+    data = X.copy()
+    data[:, 2] = data[:, 0] + 1e-4 * data[:, 2]
+    with pytest.raises(ValueError, match="'x0', 'x2' are so nearly determined"):
+        PseudoLikelihood(4).fit(data)
+
+
+def test_other_columns_at_prediction():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    est = PseudoLikelihood(2).fit(frame)
+    with pytest.raises(ValueError, match=r"missing: 'c'.*not in the fit: 'd'"):
+        est.score(frame.rename(columns={"c": "d"}))
+    with pytest.raises(ValueError, match="2 features"):
+        est.score(X[:, :2])

@@ -1,0 +1,124 @@
+"""The ridge's formula by hand, and what it must not depend on."""
+
+import numpy as np
+import pytest
+from fit.build import objective
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from isodus.axes import Circle, Line
+from isodus.fit.learn import learn
+from isodus.fit.penalties import Ridge, WeakRidge, ridge_matrix, weak_factor
+from isodus.terms import Terms, keys_up_to
+
+RNG = np.random.default_rng(4)
+LINES = [Line.fit(RNG.standard_normal(300), 4) for _ in range(3)]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(123)
+
+
+def by_hand(terms, diagonal, n, factor, free="quadratic"):
+    """r_k = .1 |α_k|² A_kk factor / n of each term on the line."""
+    r = []
+    for key, A in zip(terms.keys, diagonal, strict=True):
+        powers = [key.count(i) for i in set(key)]
+        untouched = sum(powers) <= 2 and (free == "quadratic" or len(powers) == 1)
+        r.append(0.0 if untouched else 0.1 * sum(p * p for p in powers) * A * factor / n)
+    return np.array(r)
+
+
+@pytest.mark.parametrize("free", ["quadratic", "own"])
+@pytest.mark.parametrize(("degree", "order"), [(4, 2), (3, 3), (2, 2)])
+def test_the_formula(degree, order, free, rng):
+    terms = Terms(LINES, keys_up_to(LINES, degree, order))
+    diagonal = rng.uniform(0.1, 3.0, len(terms))
+    found = ridge_matrix(terms, diagonal, 250.0, 7.0, free).toarray()
+    assert_allclose(found, np.diag(by_hand(terms, diagonal, 250.0, 7.0, free)), atol=1e-15)
+    matrix = Ridge(7.0, free).matrix(terms, diagonal, 250.0).toarray()
+    assert_allclose(matrix, found)
+
+
+def test_the_weak_ridge():
+    """(8m/n)⁴ + 1e-3, m = 4 own terms and 6 of each of two pairs; two stages below 100 rows per local parameter."""
+    terms, ridge = Terms(LINES, keys_up_to(LINES, 4, 2)), WeakRidge()
+    ones = np.ones(len(terms))
+    assert terms.m == 16
+    for n, factor, stages in [(100, 1.28**4 + 1e-3, 2), (1599, (128 / 1599) ** 4 + 1e-3, 2), (1600, 0.08**4 + 1e-3, 1)]:
+        assert weak_factor(terms, n) == pytest.approx(factor, rel=1e-12)
+        assert ridge.stages(terms, n) == stages
+        assert_allclose(ridge.matrix(terms, ones, n).diagonal(), by_hand(terms, ones, n, factor))
+    assert weak_factor(Terms(LINES[:1], keys_up_to(LINES[:1], 4, 1)), 10) == 0.0  # four unknowns
+    assert weak_factor(Terms(LINES[:1], [(0, 0, 0, 0)]), 10) == 0.0
+
+
+def test_through_T(rng):
+    """½ θᵀRθ with θ = T τ, R by hand on the closure."""
+    terms = Terms(LINES, keys_up_to(LINES, 4, 2, min_degree=2))
+    diagonal, tau = rng.uniform(0.1, 3.0, len(terms.products)), rng.standard_normal(len(terms))
+    closure = Terms(LINES, [terms.key(k) for k in range(len(terms.products))])
+    r, theta = by_hand(closure, diagonal, 90.0, 2.0), terms.T @ tau
+    assert tau @ (ridge_matrix(terms, diagonal, 90.0, 2.0) @ tau) == pytest.approx(r @ theta**2, rel=1e-12)
+
+
+def test_tied_nodes_multiply_the_rows():
+    keys = [(i,) * power for power in (1, 2, 3, 4) for i in range(3)] + [(0, 1), (1, 2), (0, 2)]
+    ties = [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3
+    axes = LINES[:1] * 3
+    terms = Terms(axes, keys, ties)
+    assert terms.copies == 3
+    assert terms.m == 5
+    assert weak_factor(terms, 40) == pytest.approx((8 * 5 / 120) ** 4 + 1e-3)
+    assert WeakRidge().stages(terms, 166) == 2
+    assert WeakRidge().stages(terms, 167) == 1
+    free = Terms(axes, keys)
+    r = by_hand(free, np.ones(len(keys)), 120.0, 2.0)
+    place = [terms.products.index(factors) for factors in free.products]
+    T, R = terms.T.toarray()[place], np.diag(r)
+    assert_allclose(ridge_matrix(terms, np.ones(len(terms.products)), 40.0, 2.0).toarray(), T.T @ R @ T, atol=1e-12)
+
+
+def test_sine_and_cosine_have_one_ridge(rng):
+    axes = [Circle(4), Circle(4)]
+    terms = Terms(axes, keys_up_to(axes, 4, 2))
+    diagonal = rng.uniform(0.1, 3.0, len(terms))
+    r = dict(zip(terms.keys, ridge_matrix(terms, diagonal, 100.0, 5.0).diagonal(), strict=True))
+    at = dict(zip(terms.keys, diagonal, strict=True))
+    mean = np.mean([at[(0,) * i + (1,) * j] for i in (3, 4) for j in (1, 2)])  # cos 2x, sin 2x by cos y, sin y
+    for i in (3, 4):
+        for j in (1, 2):
+            assert r[(0,) * i + (1,) * j] == pytest.approx(0.1 * (4 + 1) * mean * 5.0 / 100, rel=1e-12)
+    assert r[0,] == r[0, 1] == r[0, 0, 1, 1] == 0.0  # of degree 2 at most
+    assert r[0, 0, 0, 1] > 0
+    assert r[(0,) * 7] == pytest.approx(0.1 * 16 * (at[(0,) * 7] + at[(0,) * 8]) / 2 * 5.0 / 100, rel=1e-12)
+
+
+def test_the_ridge_does_not_depend_on_where_a_circle_begins(rng):
+    X = rng.vonmises(0.0, 1.0, (150, 2)).cumsum(axis=1)
+    values, ridges = [], []
+    for turn in (0.0, 1.1):
+        f = objective(X + np.array([turn, -2 * turn]), axes=[Circle(3), Circle(3)], degree=3)
+        fit = learn(f, WeakRidge(), tol=1e-8)
+        values.append(fit.at.value)
+        ridges.append(fit.ridge.diagonal())
+    assert ridges[0].max() > 0
+    assert values[0] == pytest.approx(values[1], rel=1e-10)
+    assert_allclose(ridges[0], ridges[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.inf, np.nan, "auto", True, None, [1.0]])
+def test_strengths_that_mean_nothing(bad):
+    with pytest.raises(ValueError, match='strength of Ridge must be "cv" or a number'):
+        Ridge(bad).check()
+
+
+def test_ridge_is_a_plain_estimator_object():
+    for strength in ("cv", 0, 3.5, np.float64(2.0), np.float32(2.0), np.int64(3)):
+        Ridge(strength).check()
+    with pytest.raises(ValueError, match='free of Ridge must be "quadratic" or "own"'):
+        Ridge(1.0, free="none").check()
+    ridge = Ridge(2.0, free="own")
+    assert clone(ridge).get_params() == {"strength": 2.0, "free": "own"}
+    assert repr(Ridge(10.0)) == "Ridge(strength=10.0)"
