@@ -33,7 +33,7 @@ model = PolynomialModel.from_dict(theta)
 times = []
 for _ in range({times}):
     started = time.perf_counter()
-    model.sample({draws}, random_state=0)
+    model.sample({draws}, 0)
     times.append(time.perf_counter() - started)
 print(json.dumps(min(times)))
 """

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, diags_array
 
 from isodus.axes import WholeLine
 from isodus.fit.conjugate_gradients import conjugate_gradients
-from isodus.fit.learn import learn, no_ridge, free_start
+from isodus.fit.learn import free_start, learn, no_ridge
 from isodus.fit.newton import newton
 from isodus.fit.penalties import Ridge, WeakRidge
 

@@ -301,7 +301,7 @@ class PolynomialModel:
         n: int,
         random_state: Any = None,
         method: Literal["auto", "exact", "chains"] = "auto",
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         progress: Show = None,
     ) -> Array | pd.DataFrame:
         """Draws from the density: a frame if the columns have names, else an array of shape (n, p).
@@ -315,7 +315,7 @@ class PolynomialModel:
         method : {"auto", "exact", "chains"}, default="auto"
             "auto" is exact on few variables, on trees and for Gaussians, and the ends of Gibbs chains elsewhere;
             "exact" raises an error there, and "chains" uses them for all interacting variables.
-        n_jobs : int or None, default=1
+        n_jobs : int or None, default=None
             Threads; None for all cores. Draws do not depend on their number.
         progress : bool, callable or None
             As in estimators.
@@ -333,7 +333,7 @@ class PolynomialModel:
         return self._as_table(draws.X)
 
     def impute(
-        self, X: Any, method: Literal["draw", "mean"] = "draw", random_state: Any = None, n_jobs: int | None = 1
+        self, X: Any, method: Literal["draw", "mean"] = "draw", random_state: Any = None, n_jobs: int | None = None
     ) -> Any:
         """X with its missing values filled in, given the other values of their rows.
 
@@ -345,7 +345,7 @@ class PolynomialModel:
             A draw from the conditional density, for multiple imputation; or its mean, by integrals where one value of a
             row is missing and by draws of the others where several are.
         random_state : int, Generator or None
-        n_jobs : int or None, default=1
+        n_jobs : int or None, default=None
 
         Returns
         -------

@@ -60,9 +60,7 @@ def exact_sweep(block: Block, rng: np.random.Generator, variables: Sequence[int]
     """Values off the grid, one variable after the other from its exact conditional, (n, variables)."""
     X = np.empty((block.n, len(variables)))
     for column, i in enumerate(variables):
-        axis, a = block.conditionals.terms.axes[i], block.a(i)
-        v = np.maximum(rng.random(block.n), 2.0**-54)  # never 0, which is −∞ in a tail
-        X[:, column] = axis.quantile(a, v)
+        X[:, column] = block.conditionals.terms.axes[i].draw(block.a(i), rng)
         block.move(i, X[:, column])
     return X
 

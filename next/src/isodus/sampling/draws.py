@@ -88,6 +88,16 @@ def sample(
     Returns
     -------
     Draws
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from isodus.axes import WholeLine
+    >>> from isodus.terms import Terms
+    >>> terms = Terms([WholeLine(0.0, 1.0, 4)] * 2, [(0,) * 4, (1,) * 4, (0, 1)])  # E = x⁴ + y⁴ − 2xy
+    >>> draws = sample(terms, terms.T @ np.array([1.0, 1.0, -2.0]), 1000, np.random.default_rng(0))
+    >>> draws.X.shape, draws.method
+    ((1000, 2), 'exact')
     """
     X, effective = np.empty((n, len(terms.axes))), np.full(len(terms.axes), float(n))
     unresolved = np.zeros(len(terms.axes), int)

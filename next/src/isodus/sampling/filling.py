@@ -55,6 +55,17 @@ def fill(
     Returns
     -------
     array of shape (n, p)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from isodus.axes import WholeLine
+    >>> from isodus.terms import Terms
+    >>> terms = Terms([WholeLine(0.0, 1.0, 2)] * 2, [(0, 0), (1, 1), (0, 1)])
+    >>> X = np.array([[1.0, np.nan], [2.0, -3.0]])
+    >>> filled = fill(terms, terms.T @ np.array([1.0, 1.0, 0.5]), X, np.isnan(X), np.random.default_rng(0))
+    >>> filled[:, 0].tolist(), bool(np.isfinite(filled).all())
+    ([1.0, 2.0], True)
     """
     out = np.array(X, float)
     parts = components(terms, theta)
