@@ -1,6 +1,7 @@
 """Trace one default fit: which files it enters, in which order, and the calls between them.
 
-Run in this tree as ``PYTHONPATH=src python docs/trace.py``. It prints the files and writes `docs/trace.svg`.
+Run in this tree as ``PYTHONPATH=src python docs/trace.py``. It prints the files and writes `docs/trace.svg`, or the
+file that is its argument. It takes a fresh process, as what an earlier fit has cached is not called again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from isodus import PseudoLikelihood
 from isodus.datasets import paper_pair
 
 PACKAGE = str(Path(isodus.__file__).parent) + "/"
-PICTURE = Path(__file__).with_suffix(".svg")
 
 # The rooms a fit passes, in the order in which they may import from one another, and the files in each, as drawn.
 ROOMS = {
@@ -50,7 +50,7 @@ CENTRAL = (
 
 
 class Call(NamedTuple):
-    """A call from one file to another. `handed` if what was called is a function or iterator that was passed in."""
+    """A call from one file to another. `handed` if the caller was given what it calls: a function, or an iterator."""
 
     caller: str
     called: str
@@ -59,8 +59,7 @@ class Call(NamedTuple):
     @property
     def back(self) -> bool:
         """Whether it goes to a later room."""
-        rooms = list(ROOMS)
-        return rooms.index(self.called.split("/")[0]) > rooms.index(self.caller.split("/")[0])
+        return goes_back(self.caller, self.called)
 
 
 class Trace(NamedTuple):
@@ -74,7 +73,8 @@ def trace() -> Trace:
     """One default fit of two variables, in one thread, as `sys.setprofile` sees it."""
     X = paper_pair(2000)
     est = PseudoLikelihood(4, n_jobs=1, progress=False)
-    files: dict[str, None] = {}
+    door = type(est).fit.__module__.removeprefix("isodus.").replace(".", "/")
+    files: dict[str, None] = {door: None}
     calls: dict[Call, None] = {}
 
     def see(frame: FrameType, event: str, argument: Any) -> None:
@@ -85,11 +85,12 @@ def trace() -> Trace:
         back = frame.f_back
         while back is not None and _file(back) is None:
             back = back.f_back
-        caller = name if back is None else _file(back)
+        caller = door if back is None else _file(back)
         if caller is not None and caller != name:
             code = frame.f_code
-            handed = "<locals>" in code.co_qualname or bool(code.co_flags & inspect.CO_GENERATOR)
-            calls.setdefault(Call(caller, name, handed and "<locals>.<" not in code.co_qualname))
+            function = "<locals>" in code.co_qualname and not code.co_name.startswith("<")
+            iterator = code.co_flags & inspect.CO_GENERATOR and goes_back(caller, name)
+            calls.setdefault(Call(caller, name, bool(function or iterator)))
 
     sys.setprofile(see)
     try:
@@ -99,13 +100,19 @@ def trace() -> Trace:
     return Trace(list(files), list(calls))
 
 
+def goes_back(caller: str, called: str) -> bool:
+    """Whether a call goes to a later room."""
+    rooms = list(ROOMS)
+    return rooms.index(called.split("/")[0]) > rooms.index(caller.split("/")[0])
+
+
 def _file(frame: FrameType) -> str | None:
     """The file of the package that a frame is in, such as "fit/newton"."""
     path = frame.f_code.co_filename
     return path[len(PACKAGE) :].removesuffix(".py") if path.startswith(PACKAGE) else None
 
 
-# the picture -----------------------------------------------------------------------------------------------------------
+# the picture ---------------------------------------------------------------------------------------------------------
 
 WIDTH, LEFT = 400, 8  # units; narrow, so that a phone shows it without scaling
 BOX, HIGH, STEP, ROW = 96, 26, 144, 54  # a box, from one to the next, and from one line of boxes to the next
@@ -198,7 +205,7 @@ def _legend(y: float) -> list[str]:
     words = {
         "central": "call between files of the central path (blue boxes)",
         "leaf": "other call",
-        "handed": "call of a function or iterator that was handed over",
+        "handed": "call of a function or iterator that the caller was given",
     }
     return [
         f'<path d="M{LEFT} {y + 8 + 18 * k}h30" class="{kind}" marker-end="url(#{kind})"/>'
@@ -211,10 +218,10 @@ if __name__ == "__main__":
     one = trace()
     for number, file in enumerate(one.files, start=1):
         print(f"{number:>3} {'*' if file in CENTRAL else ' '} {file}.py")
-    leaves = len(one.files) - len(CENTRAL)
-    print(f"{len(one.files)} files: {len(CENTRAL)} of the central path (*), {leaves} leaves; {len(one.calls)} calls")
+    leaves, ways = len(one.files) - len(CENTRAL), len({(call.caller, call.called) for call in one.calls})
+    print(f"{len(one.files)} files: {len(CENTRAL)} of the central path (*), {leaves} leaves; {ways} ways between them")
     for call in one.calls:
         if call.back:
-            how = "a function or iterator that was handed over" if call.handed else "a direct call"
-            print(f"back: {call.caller} -> {call.called} ({how})")
-    PICTURE.write_text(picture(one), encoding="utf-8")
+            print(f"back: {call.caller} -> {call.called}, {'given' if call.handed else 'DIRECT'}")
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_suffix(".svg")
+    target.write_text(picture(one), encoding="utf-8")

@@ -22,8 +22,9 @@ X = skewed(120, 2, 1.5, seed=1)
 FOLD = folds(X)
 
 
-def never(rows):
-    raise AssertionError("axes of windows are not made again")
+def same_axes(f):
+    """What makes the objective of a fold, on the axes of all rows."""
+    return f.on
 
 
 def minimum(f, ridge):
@@ -54,12 +55,12 @@ def test_scores_are_mean_log_densities_in_the_units_of_x():
 def test_the_held_out_check():
     f, penalty = objective(X, 3), WeakRidge()
     fit = learn(f, penalty)
-    found = held_out(f, fit, penalty, never, FOLD)
+    found = held_out(f, fit, penalty, same_axes(f), FOLD)
     scores, references = [], []
     for k in range(5):
         train, rest = np.flatnonzero(FOLD != k), np.flatnonzero(FOLD == k)
         part = f.take(train)
-        tau = minimum(part, fit.ridge * (f.n / part.n))
+        tau = minimum(part, learn(part, penalty).ridge)
         scores.append(node_scores(f.take(rest), tau).mean())
         references.append(gaussian_score(X[train], X[rest]))
     assert found.reference == "Gaussian"
@@ -69,12 +70,13 @@ def test_the_held_out_check():
     assert_allclose(found.gains, np.array(scores) - references, atol=0.03)
 
 
-def test_axes_that_follow_the_rows_are_made_of_each_fold():
+@pytest.mark.parametrize("kind", [Bounded, Line])
+def test_axes_are_made_of_each_fold(kind):
     made = []
 
     def build(rows):
         made.append(len(rows.X))
-        axes = [Bounded.fit(x, 3) for x in rows.X.T]
+        axes = [kind.fit(x, 3) for x in rows.X.T]
         return Objective(PseudoLikelihoodLoss(), Terms(axes, keys_up_to(axes, 3, 2)), rows)
 
     f = build(as_samples(X))
@@ -90,7 +92,7 @@ def test_without_continuous_columns_the_reference_is_independence():
     Y[:, 1] = np.where(np.random.default_rng(1).random(200) < 0.5, Y[:, 0], Y[:, 1])
     axes = [Values.fit(y, 2) for y in Y.T]
     f, fold = objective(Y, axes=axes), np.arange(200) % 5
-    found = held_out(f, learn(f, WeakRidge()), WeakRidge(), never, fold)
+    found = held_out(f, learn(f, WeakRidge()), WeakRidge(), same_axes(f), fold)
     expected = []
     for k in range(5):
         train, rest = Y[fold != k], Y[fold == k]
@@ -104,7 +106,7 @@ def test_without_continuous_columns_the_reference_is_independence():
 def test_strengths_by_folds():
     """The scores of both paths, each strength solved by itself, and the answer at the best one."""
     f = objective(X, 3)
-    fit, path = ridge_by_folds(f, never, FOLD)
+    fit, path = ridge_by_folds(f, same_axes(f), FOLD)
     scores = {(p.strength, p.free): p.score for p in path.points}
     assert max(scores.values()) == path.best.score
     parts = [(f.take(np.flatnonzero(FOLD != k)), f.take(np.flatnonzero(FOLD == k))) for k in range(5)]
@@ -133,7 +135,7 @@ def test_the_gaussian_is_chosen_for_gaussian_data():
     """At p = 3 and degree 4 with 60 rows; the model is then the inverse covariance in the functions."""
     Y = np.random.default_rng(3).multivariate_normal(np.zeros(3), [[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]], 60)
     f = objective(Y, axes=[Line.fit(y, 4) for y in Y.T])
-    fit, path = ridge_by_folds(f, never, folds(Y))
+    fit, path = ridge_by_folds(f, same_axes(f), folds(Y))
     assert path.best.free == "Gaussian"
     assert path.best.score == path.reference_score
     expected = f.terms.gaussian(Y.mean(axis=0), np.linalg.inv(np.cov(Y.T, bias=True)))

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isodus.axes import Circle, Line, Values
 from isodus.data import as_samples
+from isodus.terms import key_of
 
 RNG = np.random.default_rng(12)
 N = 300
@@ -45,7 +46,7 @@ def test_the_diagonal_in_theta(case):
     """Of the Hessian over all products, without T."""
     f, tau = case
     theta = f.terms.T @ tau
-    whole = objective(MIXED, axes=AXES, weight=WEIGHT, keys=[f.terms.key(k) for k in range(len(theta))])
+    whole = objective(MIXED, axes=AXES, weight=WEIGHT, keys=[key_of(f.terms.products[k]) for k in range(len(theta))])
     place = [whole.terms.products.index(factors) for factors in f.terms.products]
     assert_allclose(f.diagonal(theta), whole(theta).hessian.diagonal()[place], rtol=1e-9, atol=1e-12)
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from isodus.axes import Circle, Line
 from isodus.fit.learn import learn
 from isodus.fit.penalties import Ridge, WeakRidge, ridge_matrix, weak_factor
-from isodus.terms import Terms, keys_up_to
+from isodus.terms import Terms, key_of, keys_up_to
 
 RNG = np.random.default_rng(4)
 LINES = [Line.fit(RNG.standard_normal(300), 4) for _ in range(3)]
@@ -58,7 +58,7 @@ def test_through_T(rng):
     """½ θᵀRθ with θ = T τ, R by hand on the closure."""
     terms = Terms(LINES, keys_up_to(LINES, 4, 2, min_degree=2))
     diagonal, tau = rng.uniform(0.1, 3.0, len(terms.products)), rng.standard_normal(len(terms))
-    closure = Terms(LINES, [terms.key(k) for k in range(len(terms.products))])
+    closure = Terms(LINES, [key_of(terms.products[k]) for k in range(len(terms.products))])
     r, theta = by_hand(closure, diagonal, 90.0, 2.0), terms.T @ tau
     assert tau @ (ridge_matrix(terms, diagonal, 90.0, 2.0) @ tau) == pytest.approx(r @ theta**2, rel=1e-12)
 

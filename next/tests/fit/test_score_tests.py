@@ -7,6 +7,7 @@ from fit.build import from_zero, objective, optimum, skewed
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize
 from scipy.stats import chi2
+from scipy.stats import f as fisher
 from statsmodels.stats.sandwich_covariance import S_hac_simple
 
 from isodus.axes import WholeLine
@@ -48,8 +49,10 @@ def test_a_pair_at_degree_two_written_out(grouped):
     assert found.method == "score"
     assert found.df == 1
     assert found.statistic == pytest.approx(len(product) * expected.rsquared, rel=1e-3)
-    # five unknowns, two conditionals per row or cluster
-    assert found.p_value == pytest.approx(chi2.sf(found.statistic * (1 - 5 / (2 * len(product))), 1), rel=1e-9)
+    share, S = 1 - 5 / (2 * len(X)), found.statistic  # five unknowns, two conditionals per row
+    hotelling = S / ((50 - S) / 49)
+    expected_p = fisher.sf(share * hotelling, 1, 49) if grouped else chi2.sf(share * S, 1)
+    assert found.p_value == pytest.approx(expected_p, rel=1e-9)
 
 
 def test_a_series_written_out():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from isodus.axes import Circle, Line, Values
-from isodus.terms import MonomialBasis, Terms, keys_up_to, lattice, product_of, to_powers
+from isodus.terms import MonomialBasis, Terms, key_of, keys_up_to, lattice, product_of, to_powers
 
 RNG = np.random.default_rng(1)
 X = np.column_stack([
@@ -211,7 +211,7 @@ def test_the_nearest_gaussian():
     Y = X[:, [0, 3]]
     expected = 0.5 * np.einsum("ni,ij,nj->n", Y, precision, Y)
     np.testing.assert_allclose(np.diff(made), np.diff(expected), atol=1e-6)
-    whole = Terms(axes, [squares.key(k) for k in range(len(squares.products))])
+    whole = Terms(axes, [key_of(squares.products[k]) for k in range(len(squares.products))])
     theta = whole.near_gaussian(mean, precision)
     nearest = np.linalg.lstsq(squares.T.toarray(), theta, rcond=None)[0]
     np.testing.assert_allclose(squares.near_gaussian(mean, precision), nearest, rtol=1e-5, atol=1e-7)

@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from isodus.axes import Circle, HalfLine, Interval, Line, Values, WholeLine
+from isodus.axes import Bounded, Circle, HalfLine, Interval, Line, Values, WholeLine
 from isodus.terms import Terms, keys_up_to, to_powers
 from isodus.terms.transform import condition
 
@@ -114,3 +114,25 @@ def test_the_condition_of_a_large_T_is_that_of_its_worst_interaction(monkeypatch
     worst = max(s[0] / s[-1] for s in (np.linalg.svd(part, compute_uv=False) for part in parts))
     monkeypatch.setattr("isodus.terms.transform._WHOLE", 0)
     assert condition(terms.T, groups) == pytest.approx(worst, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [Line, Bounded, Circle, Interval])
+def test_a_fit_carried_to_axes_of_other_rows_keeps_its_density(kind):
+    """Polynomials on another window are the same polynomials; functions of another kernel estimate are near."""
+    rng = np.random.default_rng(5)
+    x, y = rng.random((2, 400, 2))
+    options = {"ends": (0.0, 1.0)} if kind is Interval else {}
+    old, new = ([kind.fit(c, 3, **options) for c in rows.T] for rows in (x, y))
+    terms = [Terms(axes, keys_up_to(axes, 3, 2)) for axes in (old, new)]
+    tau = rng.standard_normal(len(terms[0]))
+    carried = terms[1].carried(terms[0], tau)
+    grid = np.stack(np.meshgrid(np.linspace(0.1, 0.9, 9), np.linspace(0.1, 0.9, 9)), axis=-1).reshape(-1, 2)
+    energies = []
+    for t, theta in zip(terms, (tau, carried), strict=True):
+        phi = [axis.functions(v) for axis, v in zip(t.axes, grid.T, strict=True)]
+        energies.append(
+            sum(c * np.prod([phi[i][:, l] for i, l in f], axis=0) for c, f in zip(theta, t.products, strict=True))
+        )
+    difference = energies[0] - energies[1]
+    room = 0.5 if kind is Bounded else 1e-9
+    assert np.ptp(difference) < room * np.ptp(energies[0])

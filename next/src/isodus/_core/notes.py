@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -88,6 +89,6 @@ def announce(note: Note) -> None:
 def user_level() -> int:
     """The `stacklevel` with which a warning given by the caller points at the first frame outside of isodus."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, contextlib.__file__)):
         level, frame = level + 1, frame.f_back
     return level

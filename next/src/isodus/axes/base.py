@@ -123,8 +123,6 @@ class Axis(ABC):
     """Whether log_base is a density; else it is a probability."""
     ordered: ClassVar[bool] = True
     """Whether a value may lie below or above others, as an angle does not."""
-    learned_base: ClassVar[bool] = False
-    """Whether the base measure follows the rows, so that a score on these rows flatters it."""
 
     derivatives: Callable[[Array], Derivatives] | None = None
     boundary: Callable[[Array], Boundary] | None = None
@@ -178,6 +176,8 @@ class Axis(ABC):
 
     def name(self, l: int, variable: str) -> str:
         """The l-th function of a variable, for people."""
+        if self.powers is None:
+            return f"f{l + 1}({variable})"
         return variable if l == 0 else f"{variable}^{l + 1}"
 
     @property
@@ -309,7 +309,8 @@ class Axis(ABC):
         """The axis that `to_dict` wrote."""
         kind = data.get("kind") if isinstance(data, Mapping) else data
         if not isinstance(kind, str) or kind not in Axis.kinds:
-            raise ValueError(f"no axis is of kind {kind!r}; there are {', '.join(sorted(Axis.kinds))}")
+            there = ", ".join(sorted(Axis.kinds))
+            raise ValueError(f"no axis is of kind {kind!r}; there are {there}. Import the module of a class of yours")
         cls = Axis.kinds[kind]
         given = {key: value for key, value in data.items() if key != "kind"}
         names = {field.name for field in fields(cls)}  # type: ignore[arg-type]

@@ -47,7 +47,6 @@ class Bounded(Smooth):
     degree: int
 
     kind: ClassVar[str] = "bounded"
-    learned_base: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         shapes = {np.shape(self.centres), np.shape(self.widths), np.shape(self.shares)}

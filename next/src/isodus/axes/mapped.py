@@ -176,11 +176,6 @@ class Mapped(Axis):
         return self.axis.unit
 
     @property
-    def learned_base(self) -> bool:  # type: ignore[override]
-        """Whether the base of the axis of g(x) follows the rows."""
-        return self.axis.learned_base
-
-    @property
     def powers(self) -> Callable[[], Array] | None:  # type: ignore[override]
         """To powers of g(x)."""
         return self.axis.powers

@@ -1,7 +1,17 @@
 """Samples: the only door for tables, and sums over blocks of rows."""
 
 from .facts import ColumnFacts, look
-from .samples import Block, Kept, MemorySamples, Samples, as_samples
+from .samples import Block, Kept, MemorySamples, Samples, as_samples, checked_weights
 from .tables import columns_of
 
-__all__ = ["Block", "ColumnFacts", "Kept", "MemorySamples", "Samples", "as_samples", "columns_of", "look"]
+__all__ = [
+    "Block",
+    "ColumnFacts",
+    "Kept",
+    "MemorySamples",
+    "Samples",
+    "as_samples",
+    "checked_weights",
+    "columns_of",
+    "look",
+]

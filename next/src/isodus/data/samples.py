@@ -12,7 +12,7 @@ import numpy as np
 from .._core.threads import ordered_map
 from .tables import default_names, numbers, read_table
 
-__all__ = ["KEPT_ROWS", "Block", "Kept", "MemorySamples", "Samples", "as_samples", "hashes"]
+__all__ = ["KEPT_ROWS", "Block", "Kept", "MemorySamples", "Samples", "as_samples", "checked_weights", "hashes"]
 
 Array = np.ndarray
 R = TypeVar("R")
@@ -189,10 +189,15 @@ def as_samples(
         names = default_names(values.shape[1]) if columns is None else columns
     elif len(names) != values.shape[1] or len(set(names)) != len(names):
         raise ValueError(f"names must be {values.shape[1]} different names, one per column, not {list(names)!r}")
-    weight = np.ones(len(values)) if sample_weight is None else _weights(sample_weight, len(values))
+    weight = np.ones(len(values)) if sample_weight is None else checked_weights(sample_weight, len(values))
     if sample_weight is not None and not weight.all():
         rows = np.flatnonzero(weight)
         values, weight = _rows(values, rows), weight[rows]
+    if 2 * weight.sum() < len(weight):
+        raise ValueError(
+            f"sample_weight sums to {weight.sum():g} over {len(weight):,} rows, but weights count how often a row was "
+            "seen. Multiply them so that they sum to the number of observations."
+        )
     return MemorySamples(values, weight, names, columns, salt=salt, block=block)
 
 
@@ -214,7 +219,8 @@ def _rows(X: Array, rows: Array) -> Array:
     return np.take(X.T, rows, axis=1).T
 
 
-def _weights(sample_weight: Any, n: int) -> Array:
+def checked_weights(sample_weight: Any, n: int) -> Array:
+    """How often each of n rows was seen, (n,), or an error."""
     weight = np.asarray(sample_weight) if not isinstance(sample_weight, np.ma.MaskedArray) else sample_weight
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}, but X has {n} rows. Pass one weight per row.")

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.checks import finite_number, positive_integer, seed_of
 from .._core.notes import IsodusWarning, announce, user_level
 from .._core.progress import Progress, Show
-from .._core.threads import workers
+from .._core.threads import one_blas_thread, workers
 from ..axes.choose import Scale, Support
-from ..data import Samples, as_samples, columns_of, look
+from ..data import Samples, as_samples, checked_weights, columns_of, look
 from ..fit.folds import folds
 from ..fit.held_out import HeldOut, held_out
 from ..fit.learn import MOST_COVARIANCE, learn
@@ -28,7 +28,7 @@ from ..fit.penalties import Ridge, WeakRidge
 from ..fit.sandwich import sandwich
 from ..fit.score_tests import InteractionTest, interaction_tests
 from ..fit.series import automatic_lags
-from ..losses import Loss
+from ..losses import Loss, PseudoLikelihoodLoss
 from ..model import Fitted, PolynomialModel
 from ..terms import MonomialBasis
 from .columns import Spec, check_columns, check_terms, column_notes, make_terms
@@ -57,6 +57,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
     progress: Show
     random_state: Any
 
+    @one_blas_thread()  # blocks of rows are in threads; those of BLAS would only wait for one another
     def fit(
         self,
         X: Any,
@@ -89,7 +90,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         spec, penalty = self._checked()
         samples = as_samples(X, sample_weight, salt=seed_of(self.random_state))
         clusters = _cluster_numbers(groups, sample_weight, len(X) if hasattr(X, "__len__") else samples.n_rows)
-        lags = _checked_dependence(dependence, sample_weight, groups)
+        lags = _checked_dependence(dependence, sample_weight, groups, samples.n_rows)
         facts, by_user = look(samples), _decides_copies(penalty)
         check_columns(samples, facts, spec, by_user)
         terms = make_terms(samples, spec)
@@ -117,7 +118,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             covariance = sandwich(f, fit, clusters, lags or 0)
         self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
         self.ridge_ = fit.ridge.diagonal()
-        self.notes_ = [*notes, *fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance)]
+        self.notes_ = [*notes, *fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters)]
         self.n_features_in_ = len(samples.names)
         if samples.columns is not None:
             self.feature_names_in_ = np.array(samples.columns, dtype=object)
@@ -163,7 +164,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         values = self.score_samples(X)
         if sample_weight is None:
             return float(np.mean(values))
-        weight = np.asarray(sample_weight, float)
+        weight = checked_weights(sample_weight, len(values))
         return float(np.average(values[weight > 0], weights=weight[weight > 0]))
 
     def score_samples(self, X: Any) -> Array:
@@ -173,7 +174,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         axes, out = self._objective.axes, np.full(len(X), -np.inf)
         inside = np.all([axis.contains(x) for axis, x in zip(axes, X.T, strict=True)], axis=0)
         if inside.any():
-            f = self._objective.on(as_samples(X[inside], names=self.model_.names))
+            f = self._objective.with_loss(PseudoLikelihoodLoss()).on(as_samples(X[inside], names=self.model_.names))
             losses, unresolved = f.losses(self._fit.tau)
             base = np.column_stack([axis.log_base(x) for axis, x in zip(axes, X[inside].T, strict=True)])
             out[inside] = (base - losses).mean(axis=1)
@@ -259,6 +260,7 @@ class _Tests:
         self.f, self.fit, self.covariance, self.progress = f, fit, covariance, progress
         self.clusters, self.lags = clusters, lags
 
+    @one_blas_thread()
     def __call__(self) -> list[InteractionTest]:
         blocks = [unknowns for variables, unknowns in self.f.terms.interactions.items() if len(variables) > 1]
         with Progress(self.progress, "testing interactions", len(blocks)) as bar:
@@ -289,14 +291,22 @@ def _cluster_numbers(groups: Any, sample_weight: Any, n: int) -> Array | None:
     return numbers
 
 
-def _checked_dependence(dependence: Any, sample_weight: Any, groups: Any) -> Literal["auto"] | int | None:
+def _checked_dependence(dependence: Any, sample_weight: Any, groups: Any, n_rows: int) -> Literal["auto"] | int | None:
     if dependence is None:
         return None
     if groups is not None:
         raise ValueError("groups and dependence cannot be combined. Give each series a label in groups.")
     if sample_weight is not None:
         raise ValueError("sample_weight and dependence cannot be combined: a series has each row once.")
-    return "auto" if dependence == "auto" else positive_integer(dependence, "dependence", least=0)
+    if dependence == "auto":
+        return "auto"
+    lags = positive_integer(dependence, "dependence", least=0)
+    if 4 * lags > n_rows:
+        raise ValueError(
+            f"dependence is {lags:,} for {n_rows:,} rows, which leaves too few independent ones for standard errors. "
+            "Use at most a quarter of the rows, or 'auto'."
+        )
+    return lags
 
 
 def _decides_copies(penalty: WeakRidge | Ridge | None) -> bool:

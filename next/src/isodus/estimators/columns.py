@@ -20,7 +20,7 @@ __all__ = ["Spec", "check_columns", "column_notes", "make_terms"]
 Array = np.ndarray
 _MOST_TERMS = 20_000
 _MOST_CONDITION = 3e8  # of T: the Hessian has its square, which float64 holds up to here
-_PILE = 0.05
+_PILE, _PILED_ROWS = 0.05, 5  # share and number of equal values
 _NEAR = 1e-3  # of a column's variance: what the others leave of a near-copy
 
 
@@ -54,8 +54,8 @@ class Spec(NamedTuple):
             return [_support(self.support, None)] * len(names)
         found: list[Support] = ["line"] * len(names)
         for key, support in self.support.items():
-            if key in names:
-                place = list(names).index(key)
+            if str(key) in names:  # labels of frames that are numbers, too
+                place = list(names).index(str(key))
             elif isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names):
                 place = key
             else:
@@ -119,14 +119,23 @@ def check_columns(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, ri
         )
 
 
-def make_axes(samples: Samples, spec: Spec, keys: Sequence[Key] | None) -> list[Axis]:
-    """The axis of each column; variables whose terms are tied share one, made of their pooled rows."""
+def make_axes(
+    samples: Samples, spec: Spec, keys: Sequence[Key] | None, known: Sequence[Axis] | None = None
+) -> list[Axis]:
+    """The axis of each column; variables whose terms are tied share one, made of their pooled rows.
+
+    known: axes of other rows, of which those of discrete variables are kept: their values are no estimate.
+    """
     supports, p = spec.supports(samples.names), len(samples.names)
     degrees = [spec.degree] * p if keys is None else [max([1, *(key.count(i) for key in keys)]) for i in range(p)]
     gaussian = _is_gaussian(spec, keys, p)
     X, weight = samples.kept
     axes: list[Axis | None] = [None] * p
     for group in _tied_variables(keys, spec.ties, p):
+        if known is not None and not known[group[0]].continuous:
+            for i in group:
+                axes[i] = known[i]
+            continue
         x = X[:, group[0]] if len(group) == 1 else X[:, group].T.ravel()
         w = weight if len(group) == 1 else np.tile(weight, len(group))
         ends = (float(samples.minima[group].min()), float(samples.maxima[group].max()))
@@ -149,18 +158,9 @@ def _is_gaussian(spec: Spec, keys: Sequence[Key] | None, p: int) -> bool:
 
 
 def make_terms(samples: Samples, spec: Spec, axes: Sequence[Axis] | None = None) -> Terms:
-    """Axes of the samples, and the terms on them.
-
-    axes: those of another fit, of which only a learned base is renewed.
-    """
+    """Axes of the samples, and the terms on them. axes: see `known` of `make_axes`."""
     keys = spec.keys(samples.names)
-    if axes is None:
-        made = make_axes(samples, spec, keys)
-    elif any(axis.learned_base for axis in axes):
-        renewed = make_axes(samples, spec, keys)
-        made = [new if old.learned_base else old for old, new in zip(axes, renewed, strict=True)]
-    else:
-        made = list(axes)
+    made = make_axes(samples, spec, keys, axes)
     size = (spec.degree, spec.max_order, spec.min_degree)
     count = count_up_to(made, *size) if keys is None else len(keys)
     if count == 0:
@@ -188,11 +188,11 @@ def check_terms(terms: Terms, samples: Samples, ridge: bool) -> None:
         return
     X = samples.kept.X
     phi = [axis.functions(x) for axis, x in zip(terms.axes, X.T, strict=True)]
-    same = dependent_terms(terms, X, phi, samples.names)
+    same = [] if terms.copies > 1 else dependent_terms(terms, X, phi, samples.names)
     if same:
         raise ValueError(
             f"In these data the terms {_listed(same)} are constant or sums of lower terms of the same columns, so they "
-            "cannot be identified. Drop them (basis=), or use a Ridge."
+            "cannot be identified. Drop them (basis=), or use Ridge('cv')."
         )
 
 
@@ -202,14 +202,14 @@ def column_notes(samples: Samples, facts: Sequence[ColumnFacts], axes: Sequence[
     for fact, axis in zip(facts, axes, strict=True):
         if not axis.continuous:
             continue
-        if fact.values is not None:
+        if fact.values is not None and 3 * len(fact.values) <= samples.n_rows:
             count = len(fact.values)
             text = (
                 f"Column {fact.name!r} has only {count} values and is taken for continuous. "
                 f"If it is discrete, use support={{{fact.name!r}: 'values'}}; if values were rounded, add jitter."
             )
             notes.append(Note("few values", "warning", (fact.name,), {"values": count}, text))
-        elif fact.share > _PILE:
+        elif fact.share > _PILE and fact.share * samples.n >= _PILED_ROWS:
             text = (
                 f"Column {fact.name!r} has the value {fact.mode:g} in {100 * fact.share:.0f} % of its rows. "
                 "A continuous density only smooths such a pile, which censoring or rounding leaves behind."

@@ -10,6 +10,7 @@ from ..fit.newton import Fit
 from ..fit.objective import Objective
 from ..fit.path import Path
 from ..fit.penalties import Ridge, WeakRidge
+from ..fit.score_tests import MOST_DF
 
 __all__ = ["ENOUGH_ROWS", "check_finite", "fit_notes"]
 
@@ -17,6 +18,7 @@ ENOUGH_ROWS = 100
 """Per local parameter, below which a fit is also scored on rows that it has not seen."""
 
 _WORSE = 0.01  # nats per variable
+_FEW_GROUPS = 40
 _TEST_ROWS = {2: 15, 3: 100}  # per local parameter, from which score tests of an order hold their level
 
 _STATUS = {
@@ -37,6 +39,7 @@ def fit_notes(
     scored: HeldOut | None,
     path: Path | None,
     covariance: np.ndarray | None,
+    groups: np.ndarray | None = None,
 ) -> list[Note]:
     """All that a fit has to report."""
     notes = []
@@ -58,6 +61,26 @@ def fit_notes(
         notes.append(Note("ridge", "info", (), {}, text))
     else:
         notes += _levels(f, rows)
+    return [*notes, *_few(f, groups)]
+
+
+def _few(f: Objective, groups: np.ndarray | None) -> list[Note]:
+    """Warnings where rows or clusters are too few for errors by clusters, or for tests."""
+    count = f.samples.n_rows if groups is None else int(groups.max()) + 1
+    what, notes = "rows" if groups is None else "groups", []
+    if groups is not None and count < _FEW_GROUPS:
+        text = (
+            f"There are {count} groups, and errors by groups are too small with fewer than {_FEW_GROUPS}. "
+            "Do not rely on intervals and p-values of single terms. Use finer groups if their rows are independent."
+        )
+        notes.append(Note("few groups", "warning", (), {"groups": count}, text))
+    largest = max((len(block) for v, block in f.terms.interactions.items() if len(v) > 1), default=0)
+    if count < MOST_DF * largest:
+        text = (
+            f"{count:,} {what} are too few to test interactions of {largest} terms, so some have no p-value. "
+            f"Use at least {MOST_DF} {what} per term of an interaction, or a lower degree."
+        )
+        notes.append(Note("no tests", "warning", (), {what: count, "terms": largest}, text))
     return notes
 
 
@@ -68,8 +91,9 @@ def check_finite(f: Objective, fit: Fit) -> None:
     lost = ~np.isfinite(fit.at.nodes) | (fit.at.unresolved > 0)
     names = ", ".join(repr(name) for name, bad in zip(f.samples.names, lost, strict=True) if bad)
     raise ValueError(
-        f"Columns {names} are so nearly determined by other columns that their conditional densities cannot be "
-        "integrated. Drop near-copies, or use degree=2."
+        f"Conditional densities of columns {names} cannot be integrated: these columns are nearly determined by other "
+        "columns, or their terms have no integral. Drop near-copies, use degree=2, or add terms that fall at both "
+        "ends."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ MOST_COVARIANCE = 4000
 """Unknowns up to which the Hessian of all rows, and so their covariance, is computed."""
 
 _RUNGS = (64, 16, 4)
+_MOST_TRIED = 5  # functions of an axis
 _ROWS_PER_UNKNOWN = 6  # of a node, that a rung must hold
 _START_ROWS, _START_PER_UNKNOWN = 2000, 20  # rows on which degree 2 and its A_kk are found
 
@@ -48,8 +50,26 @@ def _starts(f: Objective) -> list[Array]:
     mean = share @ X
     variance = np.maximum(share @ (X - mean) ** 2, 1e-300)
     found = fitted_gaussian(X, weight)
-    starts = [f.terms.zeros(), f.terms.near_gaussian(mean, np.diag(1 / variance))]
+    starts = [f.terms.zeros(), _with_integrals(f), f.terms.near_gaussian(mean, np.diag(1 / variance))]
     return starts if found is None else [*starts, f.terms.near_gaussian(found.mean, found.precision)]
+
+
+def _with_integrals(f: Objective) -> Array:
+    """τ of own terms where τ = 0 has no integral, as with functions of a user's: the best of −1, 0 and 1 for each."""
+    tau, place = f.terms.zeros(), {key: k for k, key in enumerate(f.terms.keys)}
+    for i, (axis, x) in enumerate(zip(f.axes, f.samples.kept.columns, strict=True)):
+        J = min(len(axis.degrees), _MOST_TRIED)
+        keys = [(i,) * (l + 1) for l in range(J)]
+        if np.isfinite(axis.integrals(np.zeros((1, len(axis.degrees))), second=False).log_Z[0]):
+            continue
+        tried = np.zeros((3**J, len(axis.degrees)))
+        tried[:, :J] = np.array(list(product((-1.0, 0.0, 1.0), repeat=J)))
+        value = tried @ axis.functions(x).mean(axis=0) + axis.integrals(tried, second=False).log_Z
+        best = tried[np.argmin(np.where(np.isfinite(value), value, np.inf))]
+        for key, coefficient in zip(keys, best, strict=False):
+            if key in place:
+                tau[place[key]] = coefficient
+    return tau
 
 
 def learn(

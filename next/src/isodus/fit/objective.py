@@ -110,6 +110,15 @@ class Objective:
         part._keep_made()
         return part
 
+    def with_loss(self, loss: Loss) -> Self:
+        """The objective with another loss; itself where it has this one."""
+        if type(loss) is type(self.loss):
+            return self
+        part = copy.copy(self)
+        part.loss = loss
+        part._keep_made()
+        return part
+
     def diagonal(self, theta: Array) -> Array:
         """The diagonal of the Hessian in θ, (P,), at θ."""
         self.passes += 1

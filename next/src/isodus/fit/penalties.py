@@ -44,9 +44,15 @@ def ridge_matrix(
 
 
 class WeakRidge:
-    """The default: steadies a fit and does not select. Two stages, one from 100 rows per local parameter on."""
+    """The default: steadies a fit and does not select. Two stages, one from 100 rows per local parameter on.
+
+    n: the rows that decide the factor, where it is not those of the fit: a fold is fitted as its whole was.
+    """
 
     free: Literal["quadratic", "own"] = "quadratic"
+
+    def __init__(self, n: float | None = None) -> None:
+        self.n = n
 
     def stages(self, terms: Terms, n: float) -> int:
         """How often A_kk is taken anew."""
@@ -54,7 +60,7 @@ class WeakRidge:
 
     def matrix(self, terms: Terms, diagonal: Array, n: float) -> csr_array:
         """The ridge in τ."""
-        return ridge_matrix(terms, diagonal, n, weak_factor(terms, n))
+        return ridge_matrix(terms, diagonal, n, weak_factor(terms, self.n or n))
 
 
 class Ridge(BaseEstimator):

@@ -18,11 +18,13 @@ __all__ = ["dependent_columns", "dependent_terms"]
 Array = np.ndarray
 _TOLERANCE = 1e-10  # of what is left of a column's variance after those before it
 _FEW_VALUES = 10
+_ROWS_PER_COLUMN = 3  # from which a dependence is no accident
 
 
 def dependent_columns(X: Array, weight: Array, names: Sequence[str]) -> dict[str, list[str]]:
     """Columns that are copies or sums of columns before them, and of which, by their correlations; X: (n, p)."""
     share = weight / weight.sum()
+    X = X / np.maximum(np.abs(X).max(axis=0), 1e-300)  # squares of very large and very small values are none
     Z = (X - share @ X) * np.sqrt(share)[:, None]
     Z = Z / np.sqrt(np.maximum((Z**2).sum(axis=0), 1e-300))
     kept, lost = _elimination(Z.T @ Z)
@@ -46,6 +48,13 @@ def dependent_terms(terms: Terms, X: Array, phi: Sequence[Array], names: Sequenc
     for factors in terms.products:
         of.setdefault(tuple(i for i, _ in factors), []).append(factors)
     found: dict[Product, str] = {}
+    own = sorted(f for f in terms.products if len(f) == 1)
+    own = own if _ROWS_PER_COLUMN * len(own) <= len(X) else []
+    Z = np.column_stack([np.ones(len(X)), *(phi[i][:, l] for ((i, l),) in own)])[:, 1:]
+    Z = Z - Z.mean(axis=0)
+    Z /= np.sqrt(np.maximum((Z**2).sum(axis=0), 1e-300))
+    for k in _elimination(Z.T @ Z)[1]:  # columns that are functions of others, such as a square
+        found[own[k]] = name_of(key_of(own[k]), terms.axes, names)
     for variables in terms.interactions:
         if len(variables) < 2 or not all(few[i] for i in variables):
             continue

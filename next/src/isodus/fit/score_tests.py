@@ -9,14 +9,16 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import chi2
+from scipy.stats import f as fisher
 
 from .newton import Fit, better, newton
 from .objective import Objective
 from .sandwich import inverse, spread
 
-__all__ = ["InteractionTest", "interaction_tests"]
+__all__ = ["MOST_DF", "InteractionTest", "interaction_tests"]
 
 Array = np.ndarray
+MOST_DF = 10  # rows or clusters per term of a block, below which it is not tested
 _SCREEN = 0.2  # p above which the one-step statistic is reported
 _CLOSE = 0.1  # standard errors from the optimum without the block, to which efficient scores are of second order
 _CHORDS = 6
@@ -52,25 +54,33 @@ def interaction_tests(
     lags: of rows that depend on those before them, with Bartlett's weights.
 
     Σ e eᵀ at estimated unknowns is too small by their number over that of the conditionals that were observed, n per
-    node, as a residual variance is. p is of the statistic times 1 − tr(A⁻¹(A − R))/(n p), R the ridge.
+    node, as a residual variance is. p is of the statistic S times 1 − tr(A⁻¹(A − R))/(n p), R the ridge. With G
+    clusters it is of Hotelling's F, (S/df)/((G − S)/(G − df)). Blocks of more than a tenth of the rows or clusters
+    are not tested.
     """
     bread = inverse(fit.hessian)
     count = f.n if groups is None else float(groups.max() + 1)
     unknowns = len(fit.tau) - fit.ridge.multiply(bread).sum()
-    share = max(0.0, 1 - unknowns / (count * len(f.axes)))
+    share = max(0.0, 1 - unknowns / (f.n * len(f.axes)))
+
+    def tested(statistic: float, df: int, method: Literal["score", "one-step"]) -> InteractionTest:
+        if not np.isfinite(statistic) or count < MOST_DF * df:
+            return InteractionTest(np.nan, df, np.nan, method)
+        if groups is None:
+            return InteractionTest(statistic, df, float(chi2.sf(share * statistic, df)), method)
+        ratio = (statistic / df) / max((count - statistic) / (count - df), 1e-300)
+        return InteractionTest(statistic, df, float(fisher.sf(share * ratio, df, count - df)), method)
+
     found = []
     for done, block in enumerate(blocks):
         theta, C = fit.tau[block], covariance[np.ix_(block, block)]
         wald = float(theta @ _solved(C, theta))
         one_step = wald / (1 + wald / count)
         df = len(block)
-        if not np.isfinite(wald):
-            found.append(InteractionTest(np.nan, df, np.nan, "one-step"))
-        elif chi2.sf(wald, df) >= _SCREEN:
-            found.append(InteractionTest(one_step, df, float(chi2.sf(share * one_step, df)), "one-step"))
+        if not np.isfinite(wald) or count < MOST_DF * df or chi2.sf(wald, df) >= _SCREEN:
+            found.append(tested(one_step, df, "one-step"))
         else:
-            statistic = _score_statistic(f, fit, bread, block, groups, lags)
-            found.append(InteractionTest(statistic, df, float(chi2.sf(share * statistic, df)), "score"))
+            found.append(tested(_score_statistic(f, fit, bread, block, groups, lags), df, "score"))
         progress(done + 1)
     return found
 

@@ -251,6 +251,9 @@ class PolynomialModel:
             if not np.isfinite(found.value):
                 raise self._no_density("The model has no density, so log Z does not exist.")
             self._report(partition_notes(found))
+            if self.fitted is not None or found.stderr > 0:  # is the mass where the data were, and do chains mix?
+                draws = sampling.sample(self.terms, self.theta, 1000, np.random.default_rng(0))
+                self._report(draw_notes(draws, self.fitted, self.names, self.terms.axes))
             if kept is not None:
                 self._log_partition[kept] = found
         value = float(found.value)

@@ -32,7 +32,10 @@ class MonomialBasis:
     """
 
     def __init__(self, terms: Iterable[Sequence[int | str]], ties: Sequence[int] | None = None) -> None:
-        self.terms = [tuple(term) for term in terms]
+        try:
+            self.terms = [tuple(term) for term in terms]
+        except TypeError:
+            raise ValueError("Each term of a basis is a tuple of variables, such as (0, 0, 1) for x0² x1.") from None
         self.ties = None if ties is None else [int(t) for t in ties]
         if not self.terms or not all(self.terms):
             raise ValueError("A basis needs at least one term, and a term at least one variable.")
@@ -55,7 +58,8 @@ class MonomialBasis:
 
     @staticmethod
     def _number(variable: int | str, place: dict[str, int], p: int) -> int:
-        if isinstance(variable, str):
+        if isinstance(variable, str) or str(variable) in place:  # labels of frames may be numbers
+            variable = str(variable)
             if variable not in place:
                 raise ValueError(f"The basis names a variable {variable!r}, which is not a column of X.")
             return place[variable]

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import lsqr
 
 from ..axes import Axis
 from .keys import Key, Product, closed, key_of, product_of
-from .transform import condition, of_powers, tied
+from .transform import between, condition, of_powers, tied
 
 __all__ = ["Local", "Terms"]
 
@@ -269,6 +269,9 @@ class Terms:
                 add(precision[i, j], {i: 1, int(j): 1})
         return theta, lost
 
-    def key(self, k: int) -> Key:
-        """The public key of a product."""
-        return key_of(self.products[k])
+    def carried(self, other: Terms, tau: Array) -> Array:
+        """τ here of another fit's density, whose terms are the same on other axes: near enough to start from."""
+        if all(a is b for a, b in zip(self.axes, other.axes, strict=True)):
+            return tau
+        theta = between(other.axes, self.axes, self.products) @ (other.T @ tau)
+        return theta if self.identity else lsqr(self.T, theta, atol=1e-12, btol=1e-12)[0]

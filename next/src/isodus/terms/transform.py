@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from ..axes import Axis
 from .keys import Key, Product, divisors, product_of
 
-__all__ = ["condition", "of_powers", "tied", "to_powers"]
+__all__ = ["between", "condition", "of_powers", "tied", "to_powers"]
 
 _WHOLE = 4_000_000  # entries of T up to which its condition number is that of the whole
 
@@ -69,6 +69,28 @@ def to_powers(axes: Sequence[Axis], products: Sequence[Product]) -> tuple[list[K
     new = np.empty(len(place), int)
     new[[place[key] for key in order]] = np.arange(len(order))
     return order, csr_array((values, (new[rows], columns)), shape=(len(order), len(products)))
+
+
+def between(old: Sequence[Axis], new: Sequence[Axis], products: Sequence[Product]) -> csr_array:
+    """X with (θ in the functions of the new axes) = X θ, (products, products), for axes of the same kinds.
+
+    An old function is written in the new ones by least squares on the new nodes; what has no product is left out.
+    """
+    matrices = []
+    for a, b in zip(old, new, strict=True):
+        nodes = b.nodes(b.smallest)
+        columns = np.column_stack([np.ones(len(nodes.phi)), nodes.phi])
+        matrices.append(np.linalg.lstsq(columns, a.functions(nodes.places), rcond=None)[0])  # (1 + J, J)
+    place = {factors: k for k, factors in enumerate(products)}
+    rows, columns_, values = [], [], []
+    for column, factors in enumerate(products):
+        for at in product(*(range(-1, len(matrices[i]) - 1) for i, _ in factors)):
+            found = tuple((i, l) for (i, _), l in zip(factors, at, strict=True) if l >= 0)
+            if found in place:
+                rows.append(place[found])
+                columns_.append(column)
+                values.append(np.prod([matrices[i][l + 1, m] for (i, m), l in zip(factors, at, strict=True)]))
+    return csr_array((values, (rows, columns_)), shape=(len(products),) * 2)
 
 
 def tied(ties: Sequence[int]) -> csr_array:
