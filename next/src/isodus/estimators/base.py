@@ -18,7 +18,7 @@ from .._core.progress import Progress, Show
 from .._core.threads import one_blas_thread, workers
 from ..axes.choose import Scale, Support
 from ..data import Samples, as_samples, checked_weights, columns_of, look
-from ..fit.folds import folds
+from ..fit.folds import FOLDS, folds
 from ..fit.held_out import HeldOut, held_out
 from ..fit.learn import MOST_COVARIANCE, learn
 from ..fit.newton import Fit
@@ -32,7 +32,7 @@ from ..losses import Loss, PseudoLikelihoodLoss
 from ..model import Fitted, PolynomialModel
 from ..terms import MonomialBasis
 from .columns import Spec, check_columns, check_terms, column_notes, make_terms
-from .findings import ENOUGH_ROWS, check_finite, fit_notes
+from .findings import ENOUGH_ROWS, FIVE_FOLDS, check_finite, fit_notes
 
 __all__ = ["PolynomialEstimator"]
 
@@ -106,8 +106,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         def build(rows: Samples) -> Objective:
             return Objective(f.loss, make_terms(rows, spec, terms.axes), rows, f.n_jobs)
 
-        def fold() -> Array:
-            return folds(samples.X, clusters, lags is not None, self._seed())
+        def fold(count: int = FOLDS) -> Array:
+            return folds(samples.X, clusters, lags is not None, self._seed(), count)
 
         fit, self.path_, self.held_out_ = self._optimum(f, penalty, build, fold)
         check_finite(f, fit)
@@ -223,7 +223,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         f: Objective,
         penalty: WeakRidge | Ridge | None,
         build: Callable[[Samples], Objective],
-        fold: Callable[[], Array],
+        fold: Callable[..., Array],
     ) -> tuple[Fit, Path | None, HeldOut | None]:
         """The fit; its path, if folds choose the ridge; and its held-out score, if rows are few."""
         with Progress(self.progress, "fitting") as bar:
@@ -240,9 +240,10 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             few = f.n * f.terms.copies < ENOUGH_ROWS * f.terms.m
             if not few or fit.status in ("singular", "interrupted"):
                 return fit, None, None
-            say("scoring five folds")
+            say("scoring folds")
+            count = FOLDS if f.n * f.terms.copies >= FIVE_FOLDS * f.terms.m else 2 * FOLDS
             try:
-                return fit, None, held_out(f, fit, penalty, build, fold())
+                return fit, None, held_out(f, fit, penalty, build, fold(count))
             except KeyboardInterrupt:
                 fit.status = "interrupted"
                 return fit, None, None

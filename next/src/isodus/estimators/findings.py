@@ -12,10 +12,13 @@ from ..fit.path import Path
 from ..fit.penalties import Ridge, WeakRidge
 from ..fit.score_tests import MOST_DF
 
-__all__ = ["ENOUGH_ROWS", "check_finite", "fit_notes"]
+__all__ = ["ENOUGH_ROWS", "FIVE_FOLDS", "check_finite", "fit_notes"]
 
 ENOUGH_ROWS = 100
 """Per local parameter, below which a fit is also scored on rows that it has not seen."""
+
+FIVE_FOLDS = 20
+"""Rows per local parameter from which five folds are enough for that; below, there are ten."""
 
 _WORSE = 0.01  # nats per variable
 _FEW_GROUPS = 40

@@ -60,7 +60,7 @@ class PseudoLikelihood(PolynomialEstimator):
     notes_ : list of Note
         What the fit has to report; those of severity "warning" were also given as warnings.
     held_out_ : HeldOut or None
-        Scores of five folds beside a Gaussian's, where rows are fewer than 100 per local parameter.
+        Scores of folds beside a Gaussian's, where rows are fewer than 100 per local parameter.
     path_ : Path or None
         Strengths that were tried with ``Ridge("cv")``.
     ridge_ : array of shape (K,)
