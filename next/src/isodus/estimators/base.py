@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.checks import finite_number, positive_integer, seed_of
-from .._core.notes import IsodusWarning, announce, user_level
+from .._core.notes import IsodusWarning, Note, announce, user_level
 from .._core.progress import Progress, Show
 from .._core.threads import one_blas_thread, workers
 from ..axes.choose import Scale, Support
@@ -91,6 +91,40 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         samples = as_samples(X, sample_weight, salt=seed_of(self.random_state))
         clusters = _cluster_numbers(groups, sample_weight, len(X) if hasattr(X, "__len__") else samples.n_rows)
         lags = _checked_dependence(dependence, sample_weight, groups, samples.n_rows)
+        f, notes = self._prepared(samples, spec, penalty)
+
+        def build(rows: Samples) -> Objective:
+            return Objective(f.loss, make_terms(rows, spec, f.axes), rows, f.n_jobs)
+
+        def fold(count: int = FOLDS) -> Array:
+            return folds(samples.X, clusters, lags is not None, self._seed(), count)
+
+        fit, self.path_, self.held_out_ = self._optimum(f, penalty, build, fold)
+        check_finite(f, fit)
+        if lags == "auto":
+            lags = automatic_lags(f, fit.tau)
+        covariance = tests = None
+        if len(f.terms) <= MOST_COVARIANCE and fit.at.hessian is not None:
+            covariance = sandwich(f, fit, clusters, lags or 0)
+            tests = _Tests(f, fit, covariance, clusters, lags or 0, self.progress)
+        self._objective, self._fit = f, fit
+        self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
+        self.ridge_ = fit.ridge.diagonal()
+        self.notes_ = [*notes, *fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters)]
+        self.model_ = self._model(samples, penalty, covariance, tests)
+        self.n_features_in_ = len(samples.names)
+        if samples.columns is not None:
+            self.feature_names_in_ = np.array(samples.columns, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        for note in self.notes_:
+            announce(note)
+        return self
+
+    def _prepared(
+        self, samples: Samples, spec: Spec, penalty: WeakRidge | Ridge | None
+    ) -> tuple[Objective, list[Note]]:
+        """The objective, and notes about columns; an error where the rows cannot tell the terms apart."""
         facts, by_user = look(samples), _decides_copies(penalty)
         check_columns(samples, facts, spec, by_user)
         terms = make_terms(samples, spec)
@@ -101,55 +135,31 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
                 f"{samples.n_rows:,} rows are too few for {terms.m:,} terms per variable without a penalty. "
                 "Use penalty='weak', a lower degree, or more rows."
             )
-        notes = column_notes(samples, facts, terms.axes)
+        return f, column_notes(samples, facts, terms.axes)
 
-        def build(rows: Samples) -> Objective:
-            return Objective(f.loss, make_terms(rows, spec, terms.axes), rows, f.n_jobs)
-
-        def fold(count: int = FOLDS) -> Array:
-            return folds(samples.X, clusters, lags is not None, self._seed(), count)
-
-        fit, self.path_, self.held_out_ = self._optimum(f, penalty, build, fold)
-        check_finite(f, fit)
-        if lags == "auto":
-            lags = automatic_lags(f, fit.tau)
-        covariance = None
-        if len(terms) <= MOST_COVARIANCE and fit.at.hessian is not None:
-            covariance = sandwich(f, fit, clusters, lags or 0)
-        self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
-        self.ridge_ = fit.ridge.diagonal()
-        self.notes_ = [*notes, *fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters)]
-        self.n_features_in_ = len(samples.names)
-        if samples.columns is not None:
-            self.feature_names_in_ = np.array(samples.columns, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self._objective, self._fit = f, fit
+    def _model(
+        self, samples: Samples, penalty: WeakRidge | Ridge | None, covariance: Array | None, tests: _Tests | None
+    ) -> PolynomialModel:
+        """The fitted model, with what is known of its fit."""
+        f, fit = self._objective, self._fit
         means, sds = _moments(*samples.kept)
-        self.model_ = PolynomialModel(
-            terms,
-            fit.tau,
-            samples.names,
-            Fitted(
-                estimator=type(self).__name__,
-                n=f.n,
-                n_rows=samples.n_rows,
-                status=fit.status,
-                minima=np.array(samples.minima),
-                maxima=np.array(samples.maxima),
-                means=means,
-                sds=sds,
-                notes=list(self.notes_),
-                covariance=covariance,
-                penalty=_in_words(penalty, self.path_),
-                columns=samples.columns,
-                tests=None if covariance is None else _Tests(f, fit, covariance, clusters, lags or 0, self.progress),
-                held_out=None if self.held_out_ is None else asdict(self.held_out_),
-            ),
+        known = Fitted(
+            estimator=type(self).__name__,
+            n=f.n,
+            n_rows=samples.n_rows,
+            status=fit.status,
+            minima=np.array(samples.minima),
+            maxima=np.array(samples.maxima),
+            means=means,
+            sds=sds,
+            notes=list(self.notes_),
+            covariance=covariance,
+            penalty=_in_words(penalty, self.path_),
+            columns=samples.columns,
+            tests=tests,
+            held_out=None if self.held_out_ is None else asdict(self.held_out_),
         )
-        for note in self.notes_:
-            announce(note)
-        return self
+        return PolynomialModel(f.terms, fit.tau, samples.names, known)
 
     def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
         """Mean of log P(x_i | rest) per row and variable, in the units of X: higher is better.
