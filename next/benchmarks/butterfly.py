@@ -38,7 +38,7 @@ def main():
         false_share = 100 * false / max(1, true + false)
         rows.append((scale, f"{true} of {5 * args.sets}", f"{false} ({false_share:.0f} % of what is found)", converged))
     header = ("scale", "found", "false", "converged")
-    about = f"{__doc__.split('    python')[0].strip()} n = {args.rows}, {args.sets} sets, seeds from 0 on."
+    about = f"{__doc__.strip()}\n\nn = {args.rows}, {args.sets} sets, seeds from 0 on."
     write_table("butterfly", header, rows, about)
 
 

@@ -51,9 +51,7 @@ def main():
         a, total, done, b, _, done_b = found.sum(axis=0)
         rows.append((name, total, share(a, total), share(b, total), f"{done}, {done_b} of {sets}"))
     header = ("model", "intervals", "default", "no ridge", "converged")
-    write_table(
-        "coverage", header, rows, f"{__doc__.split('    python')[0].strip()} {sets} sets, seeds 0 to {sets - 1}."
-    )
+    write_table("coverage", header, rows, f"{__doc__.strip()}\n\n{sets} sets, seeds 0 to {sets - 1}.")
 
 
 if __name__ == "__main__":

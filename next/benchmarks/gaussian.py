@@ -46,9 +46,7 @@ def main():
         said = f"{len(warned)} of {sets}, true in {true}; others: {', '.join(other) or 'none'}"
         rows.append((n, f"{mean:.5f} ± {se:.5f}", goal, f"{max(losses):.4f}", said, f"{converged} of {sets}"))
     header = ("n", "mean loss", "goal", "worst", "held-out warnings", "converged, finite scores")
-    write_table(
-        "gaussian", header, rows, f"{__doc__.split('    python')[0].strip()} {sets} sets, seeds 0 to {sets - 1}."
-    )
+    write_table("gaussian", header, rows, f"{__doc__.strip()}\n\n{sets} sets, seeds 0 to {sets - 1}.")
 
 
 if __name__ == "__main__":

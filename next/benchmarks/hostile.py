@@ -142,7 +142,7 @@ def main():
     found = in_processes(tried, cases)
     rows = [(*case, *outcome) for case, outcome in zip(cases, found, strict=True)]
     header = ("table", "degree", "scale", "status", "score or message", "above", "outside; notes", "seconds")
-    write_table("hostile", header, rows, __doc__.split("    python")[0])
+    write_table("hostile", header, rows, __doc__)
 
 
 if __name__ == "__main__":

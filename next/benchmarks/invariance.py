@@ -59,7 +59,7 @@ def main():
     X = datasets.double_wells(5000, 4, coupling=0.8, seed=1)
     add("one thread and two", "0", difference(X, X, changed_options={"n_jobs": 1}, n_jobs=2))
     header = ("what", "goal", "θ, SE", "score", "statistics")
-    write_table("invariance", header, rows, __doc__.split("    python")[0])
+    write_table("invariance", header, rows, __doc__)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def main():
             score, wald = (found < 0.05).sum(axis=0)
             rows.append((model, n, len(found), share(score, len(found)), share(wald, len(found))))
     header = ("model", "n", "tests", "score tests below 5 %", "Wald below 5 %")
-    write_table("levels", header, rows, f"{__doc__.split('    python')[0].strip()} Seeds from 0 on.")
+    write_table("levels", header, rows, f"{__doc__.strip()}\n\nSeeds from 0 on.")
 
 
 if __name__ == "__main__":

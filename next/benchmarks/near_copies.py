@@ -52,7 +52,7 @@ def main():
                         outcome = ("", f"{truth:.3f}", "", "refused", "", str(error)[:90])
                 rows.append((kind, noise, degree, *outcome))
     header = ("kind", "noise", "degree", "score", "truth", "difference", "status", "steps", "notes")
-    write_table("near_copies", header, rows, __doc__.split("    python")[0])
+    write_table("near_copies", header, rows, __doc__)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def main():
         "s",
         "warnings",
     )
-    write_table("real_data", header, rows, __doc__.split("    python")[0])
+    write_table("real_data", header, rows, __doc__)
 
 
 if __name__ == "__main__":

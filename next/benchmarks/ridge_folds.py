@@ -99,7 +99,7 @@ def main():
     args = parser.parse_args()
     parts = args.part or ["measured", "invented", "few"]
     suffix = "_cdf" if args.scale == "cdf" else ""
-    about = f"{__doc__.split('    python')[0].strip()} scale={args.scale!r}."
+    about = f"{__doc__.strip()}\n\nscale={args.scale!r}."
     cases = [case for part in parts if part != "few" for case in tables(part)]
     if cases:
         splits = range(args.splits)

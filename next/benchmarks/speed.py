@@ -153,7 +153,7 @@ def main():
             shown = ["" if value is None else f"{value:.2f}" for value in (whole, alone, before)]
             rows.append((name, *shown, ratio, said))
     header = ("task", "s", "fit alone, s", "present library, s", "ratio", "")
-    write_table("speed", header, rows, f"{__doc__.split('    python')[0].strip()} {machine()}.")
+    write_table("speed", header, rows, f"{__doc__.strip()}\n\n{machine()}.")
 
 
 if __name__ == "__main__":

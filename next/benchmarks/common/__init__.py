@@ -24,6 +24,7 @@ RESULTS = HERE / "results"
 
 def write_table(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]], about: str) -> None:
     """Print a table and keep it in results/NAME.md, with what it is about and how it was made."""
+    about = "\n".join(line for line in about.splitlines() if not line.strip().startswith("python benchmarks/"))
     lines = [f"<!-- python benchmarks/{name}.py -->", "", about.strip(), ""]
     lines += ["| " + " | ".join(header) + " |", "| " + " | ".join("---" for _ in header) + " |"]
     lines += ["| " + " | ".join(_shown(value) for value in row) + " |" for row in rows]
