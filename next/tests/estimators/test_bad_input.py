@@ -50,6 +50,8 @@ REFUSED = {
     "term twice": (X, {"basis": [(0, 1), (1, 0)]}, "in the basis twice"),
     "function": (X, {"basis": MonomialBasis([(0,) * 4, (0, 1)]), "support": {0: "spin"}}, "Column 'x0'|column 'x0'"),
     "far from zero": (X + 1000, {"min_degree": 2}, "Include the lower degrees"),
+    "a square": (np.column_stack([X, X[:, 0] ** 2]), {}, "'x3'.*sums of lower terms"),
+    "a basis of numbers": (X, {"basis": [0, 1]}, "is a tuple of variables"),
     "large": (RNG.standard_normal((300, 60)), {"degree": 8, "max_order": 3}, "terms, and their Hessian"),
 }
 
@@ -120,3 +122,51 @@ def test_other_columns_at_prediction():
         est.score(frame.rename(columns={"c": "d"}))
     with pytest.raises(ValueError, match="2 features"):
         est.score(X[:, :2])
+
+
+def test_few_groups_are_warned_of_and_not_tested():
+    with pytest.warns(IsodusWarning) as said:
+        est = PseudoLikelihood(4).fit(X, groups=np.arange(300) % 20)
+    kinds = [note.kind for note in est.notes_ if note.severity == "warning"]
+    assert kinds == ["held out", "few groups", "no tests"]
+    assert len(said) == len(kinds)
+    assert est.model_.interactions()["p_value"].isna().all()
+
+
+def test_groups_of_alike_rows_find_what_is_there():
+    data = np.random.default_rng(4).standard_normal((2000, 3))
+    data[:, 1] += 0.8 * data[:, 0]
+    table = PseudoLikelihood(4).fit(data, groups=np.arange(2000) % 100).model_.interactions()
+    assert table.loc[[(0, 1)], "p_value"].iloc[0] < 1e-20
+    assert table["p_value"].iloc[1] > 1e-3
+
+
+def test_many_terms_for_the_rows_are_not_tested():
+    """At degree 12 a pair has 66 terms: statistics would reach their bound n whatever the data."""
+    with pytest.warns(IsodusWarning) as said:
+        est = PseudoLikelihood(12, random_state=1).fit(X)
+    assert any("300 rows are too few to test interactions of 66 terms" in str(w.message) for w in said)
+    assert est.model_.interactions()["p_value"].isna().all()
+
+
+def test_a_series_longer_than_a_quarter_of_the_rows():
+    with pytest.raises(ValueError, match="dependence is 100 for 300 rows"):
+        PseudoLikelihood(4).fit(X, dependence=100)
+
+
+@pytest.mark.parametrize("total", [1.0, 100.0])
+def test_weights_that_are_no_counts(total):
+    with pytest.raises(ValueError, match="weights count how often a row was seen"):
+        PseudoLikelihood(4).fit(X, sample_weight=np.full(300, total / 300))
+
+
+def test_labels_of_columns_that_are_numbers():
+    frame = pd.DataFrame(np.exp(X), columns=[2, 1, 0])
+    est = PseudoLikelihood(2, support={2: "positive"}).fit(frame)
+    assert [axis.contains(np.array([-1.0]))[0] for axis in est.model_.terms.axes] == [False, True, True]
+
+
+def test_a_warning_points_at_the_line_of_the_user():
+    with pytest.warns(IsodusWarning) as said:
+        PseudoLikelihood(4).fit(np.random.default_rng(0).standard_normal((100, 4)))
+    assert {warning.filename for warning in said} == {__file__}
