@@ -94,6 +94,7 @@ def main():
     """One row per table and size."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--splits", type=int, default=6)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--part", choices=["measured", "invented", "few"], nargs="+")
     parser.add_argument("--scale", choices=["robust", "cdf"], default="robust")
     args = parser.parse_args()
@@ -102,7 +103,7 @@ def main():
     about = f"{__doc__.strip()}\n\nscale={args.scale!r}."
     cases = [case for part in parts if part != "few" for case in tables(part)]
     if cases:
-        splits = range(args.splits)
+        splits = range(args.first, args.first + args.splits)
         found = in_processes(compared, [(*case, seed, args.scale) for case in cases for seed in splits])
         found = np.array(found).reshape(len(cases), args.splits, 5)
         rows = [row_of(*case, found[k]) for k, case in enumerate(cases)]

@@ -1,4 +1,4 @@
-"""Every axis of the table keeps the contract; axes that break it are told what is wrong."""
+"""Every axis of the table keeps the contract; axes that break it fail with a message that names the property."""
 
 import json
 import pickle

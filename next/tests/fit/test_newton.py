@@ -105,7 +105,7 @@ def test_an_interrupt_keeps_the_last_step(monkeypatch):
 
 
 def test_a_precision_that_is_not_positive_has_no_end(rng):
-    """Two copies at degree 2: no optimum, and a status that says so."""
+    """Two copies at degree 2: no optimum, and a status other than "converged"."""
     x = rng.standard_normal(200)
     X = np.column_stack([x, x])
     f = objective(X, 2, axes=[WholeLine.fit(x, 2)] * 2)
