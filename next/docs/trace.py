@@ -27,7 +27,7 @@ ROOMS = {
     "losses": [["", "pseudo_likelihood", ""]],
     "fit": [["rank", "objective", "sandwich"], ["gaussian", "newton", "penalties"], ["", "learn", ""]],
     "model": [["", "model", "fitted"]],
-    "estimators": [["columns", "base", "findings"]],
+    "estimators": [["columns", "base", "findings"], ["", "pseudo_likelihood", ""]],
 }
 
 # The files that rows and unknowns pass through. All others are leaves: they check, report or compute one small thing.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from isodus.axes import Circle, Line, Values
-from isodus.terms import closed, count_up_to, key_of, keys_up_to, name_of, product_of
-from isodus.terms.keys import divisors
+from isodus.terms import count_up_to, key_of, keys_up_to, name_of, product_of
+from isodus.terms.keys import closed, divisors
 
 x = np.random.default_rng(0).standard_normal(200)
 LINE, CIRCLE, SPIN = Line.fit(x, 4), Circle(2), Values.fit(np.sign(x), 1)

@@ -6,11 +6,11 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["IsodusWarning", "Note", "announce", "user_level"]
+__all__ = ["IsodusWarning", "Note", "announce", "listed"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
@@ -83,12 +83,17 @@ class Note:
 def announce(note: Note) -> None:
     """Give a note of severity "warning" as a warning that points at the line of the user's code."""
     if note.severity == "warning":
-        warnings.warn(note.text, IsodusWarning, stacklevel=user_level())
+        warnings.warn(note.text, IsodusWarning, stacklevel=_user_level())
 
 
-def user_level() -> int:
+def _user_level() -> int:
     """The `stacklevel` with which a warning given by the caller points at the first frame outside of isodus."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, contextlib.__file__)):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def listed(names: Sequence[str]) -> str:
+    """'a', 'b' and so on; the first eight, and how many more."""
+    return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +19,8 @@ __all__ = ["WholeLine"]
 
 _DEPTH = 40.0  # above the least energy, where a row's window ends
 _SERIES_TOLERANCE = 1e-9
-_GRID, _HALVES, _DRAW_ROWS = 32, 1e-4, 2048  # nodes of draws; a difference of halves is squared in the sum of all
+_GRIDS, _DRAW_ROWS = (32, 96), 2048  # nodes of draws
+_UNSEEN = (0.05, 1e-3)  # Fourier coefficients; the one that the sum errs by is at most the fourth power of the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,35 +262,53 @@ class Window(Smooth):
         """One exact draw per row: a node of an equispaced grid that is shifted at random, row by row.
 
         A sum over equispaced nodes is the integral whatever the shift, to an error that falls faster than any power
-        of the gap: a random shift and a node by its mass are a draw from the density. Where the sums over every other
-        node differ, the quantile is taken.
+        of the gap: a random shift and a node by its mass are a draw from the density. Rows that a grid does not resolve
+        get a finer one, then the quantile.
         """
         shift, v = rng.random((2, len(a)))
-        out = np.empty(len(a))
-        for start in range(0, len(a), _DRAW_ROWS):
-            rows = slice(start, start + _DRAW_ROWS)
-            out[rows] = self._on_shifted_grid(a[rows], shift[rows], np.maximum(v[rows], 2.0**-54))
+        np.maximum(v, 2.0**-54, out=v)
+        out, left = np.empty(len(a)), np.arange(len(a))
+        for count in _GRIDS:
+            coarse = []
+            for k in range(0, len(left), _DRAW_ROWS):
+                rows = left[k : k + _DRAW_ROWS]
+                out[rows], fine = self._on_shifted_grid(a[rows], shift[rows], v[rows], count)
+                coarse.append(rows[~fine])
+            left = np.concatenate([left[:0], *coarse])
+        if len(left):
+            out[left] = self.quantile(a[left], v[left])
         return out
 
-    def _on_shifted_grid(self, a: Array, shift: Array, v: Array) -> Array:
-        gap = (self.high - self.low) / _GRID
-        grid = self.low + gap * np.arange(_GRID)
-        shifted = _moved(a, gap * shift)
-        mass = np.vander(grid, self.degree + 1, increasing=True) @ shifted
-        mass -= mass[::4].min(axis=0)
-        with np.errstate(over="ignore"):  # of a mass between two of these nodes, whose total is then infinite
-            np.exp(np.negative(mass, out=mass), out=mass)
-        half = mass[::2].sum(axis=0)
-        for k in range(1, _GRID):
-            mass[k] += mass[k - 1]
-        total = mass[-1]
+    def _on_shifted_grid(self, a: Array, shift: Array, v: Array, count: int) -> tuple[Array, Array]:
+        """Draws, and which rows are resolved, (n,) each.
+
+        The four sums over every fourth node give the density's Fourier coefficients at a quarter and at half of the
+        frequency that the sum over all nodes errs by. Whether a row passes must not depend on its shift, or the shifts
+        of rows that pass were not uniform: the first coefficient's modulus does not.
+        """
+        grid, exponents, some = _grid(self.low, self.high, count, self.degree)
+        shift = (grid[1] - grid[0]) * shift
+        shifted = _moved(a, shift)
+        shifted[0] += (some @ shifted).max(axis=0)
+        mass = exponents @ shifted
+        with np.errstate(over="ignore", invalid="ignore"):  # between two of these nodes; the total is then infinite
+            np.exp(mass, out=mass)
+            S = mass.reshape(count // 4, 4, len(a)).sum(axis=0)
+            for k in range(1, count):
+                mass[k] += mass[k - 1]
+            total = mass[-1]
+            fine = np.hypot(S[0] - S[2], S[1] - S[3]) <= _UNSEEN[0] * total
+            fine &= (np.abs(S[0] - S[1] + S[2] - S[3]) <= _UNSEEN[1] * total) & np.isfinite(total)
         j = (mass < v * total).sum(axis=0, dtype=np.uint8)
-        out = self.location + self.scale * (grid[np.minimum(j, _GRID - 1)] + gap * shift)
-        coarse = ~np.isfinite(total)
-        coarse[~coarse] = np.abs(half[~coarse] / total[~coarse] - 0.5) > _HALVES
-        if coarse.any():
-            out[coarse] = self.quantile(a[coarse], v[coarse])
-        return out
+        return self.location + self.scale * (grid.take(j, mode="clip") + shift), fine
+
+
+@lru_cache(64)
+def _grid(low: float, high: float, count: int, degree: int) -> tuple[Array, Array, Array]:
+    """Equispaced nodes from `low` on, (count,), less their powers from 0 on, (count, degree + 1), and every fourth."""
+    grid = low + (high - low) / count * np.arange(count)
+    exponents = -np.vander(grid, degree + 1, increasing=True)
+    return grid, exponents, exponents[::4].copy()
 
 
 class _RowMasses(NamedTuple):
@@ -304,9 +324,10 @@ class _RowMasses(NamedTuple):
 def _moved(a: Array, shift: Array) -> Array:
     """Coefficients in t, from power 0 on, of Σ a_l (t + shift)^l; a: (n, J), out: (J + 1, n)."""
     c = np.concatenate([np.zeros((1, len(a))), a.T])
+    step = np.empty(len(a))
     for j in range(len(c) - 1):  # synthetic division, again and again
         for k in range(len(c) - 2, j - 1, -1):
-            c[k] += shift * c[k + 1]
+            c[k] += np.multiply(shift, c[k + 1], out=step)
     return c
 
 

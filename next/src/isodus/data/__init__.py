@@ -1,7 +1,7 @@
 """Samples: the only door for tables, and sums over blocks of rows."""
 
-from .facts import ColumnFacts, look
-from .samples import Block, Kept, MemorySamples, Samples, as_samples, checked_weights
+from .facts import ColumnFacts, column_facts
+from .samples import Block, Kept, MemorySamples, Samples, as_samples, checked_groups, checked_weights
 from .tables import columns_of
 
 __all__ = [
@@ -11,7 +11,8 @@ __all__ = [
     "MemorySamples",
     "Samples",
     "as_samples",
+    "checked_groups",
     "checked_weights",
+    "column_facts",
     "columns_of",
-    "look",
 ]

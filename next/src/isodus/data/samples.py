@@ -8,11 +8,22 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from .._core.threads import ordered_map
 from .tables import default_names, numbers, read_table
 
-__all__ = ["KEPT_ROWS", "Block", "Kept", "MemorySamples", "Samples", "as_samples", "checked_weights", "hashes"]
+__all__ = [
+    "KEPT_ROWS",
+    "Block",
+    "Kept",
+    "MemorySamples",
+    "Samples",
+    "as_samples",
+    "checked_groups",
+    "checked_weights",
+    "hashes",
+]
 
 Array = np.ndarray
 R = TypeVar("R")
@@ -234,3 +245,17 @@ def checked_weights(sample_weight: Any, n: int) -> Array:
     if not weight.any():
         raise ValueError("sample_weight is zero in all rows, so there are no samples. Pass a positive weight.")
     return weight
+
+
+def checked_groups(groups: Any, sample_weight: Any, n_rows: int) -> Array:
+    """A number for the group of each row that has a weight, (n_rows,), or an error."""
+    labels = pd.Series(groups if isinstance(groups, pd.Series) else np.asarray(groups).ravel())
+    n = n_rows if sample_weight is None else len(sample_weight)
+    if len(labels) != n:
+        raise ValueError(f"groups has {len(labels):,} labels, but X has {n:,} rows. Pass one label per row.")
+    if labels.isna().any():
+        raise ValueError(f"groups has no label in row {int(np.argmax(labels.isna()))}. Pass one label per row.")
+    found = pd.factorize(labels if sample_weight is None else labels[np.asarray(sample_weight) > 0])[0]
+    if found.max() == 0:
+        raise ValueError("groups has one label only, so standard errors cannot be computed. Leave groups out.")
+    return found

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
+from .._core.notes import listed
+
 __all__ = ["Table", "columns_of", "default_names", "numbers", "read_table"]
 
 Array = np.ndarray
@@ -63,8 +65,8 @@ def columns_of(X: Any, names: Sequence[str], who: str = "isodus") -> Array:
     missing = [name for name in names if name not in columns]
     extra = [name for name in columns if name not in names]
     if missing or extra:
-        parts = [f"Columns seen in the fit are missing: {_listed(missing)}."] if missing else []
-        parts += [f"Columns that were not in the fit: {_listed(extra)}."] if extra else []
+        parts = [f"Columns seen in the fit are missing: {listed(missing)}."] if missing else []
+        parts += [f"Columns that were not in the fit: {listed(extra)}."] if extra else []
         if len(names) != len(columns):
             parts.append(f"X has {len(columns)} features, but {who} is expecting {len(names)} features as input.")
         raise ValueError(" ".join([*parts, "Pass the columns of the fit, in any order."]))
@@ -126,7 +128,7 @@ def _distinct(labels: Any) -> tuple[str, ...]:
     columns = tuple(str(label) for label in labels)
     twice = sorted({name for name in columns if columns.count(name) > 1}) if len(set(columns)) < len(columns) else []
     if twice:
-        raise ValueError(f"More than one column is called {_listed(twice)}. Results need one name per column; rename.")
+        raise ValueError(f"More than one column is called {listed(twice)}. Results need one name per column; rename.")
     return columns
 
 
@@ -194,7 +196,3 @@ def _finite(X: Array, names: Sequence[str] | None) -> Array:
                 "finite values. Drop those rows or fill them in."
             )
     return X
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -1,58 +1,127 @@
-"""Notes about a fit: what went wrong, what it predicts, and how far its tests hold."""
+"""Notes: what users should know of their columns, and of a fit."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from .._core.notes import Note
+from .._core.notes import Note, listed
+from ..axes import Axis
+from ..data import ColumnFacts, Samples
+from ..data.facts import FEW
 from ..fit.held_out import HeldOut
 from ..fit.newton import Fit
 from ..fit.objective import Objective
 from ..fit.path import Path
-from ..fit.penalties import Ridge, WeakRidge
+from ..fit.penalties import Ridge
 from ..fit.score_tests import MOST_DF
+from .columns import Penalty, Spec, by_folds
 
-__all__ = ["ENOUGH_ROWS", "FIVE_FOLDS", "check_finite", "fit_notes"]
+__all__ = ["check_finite", "column_notes", "fit_notes", "penalty_in_words", "unresolved_notes"]
 
-ENOUGH_ROWS = 100
-"""Per local parameter, below which a fit is also scored on rows that it has not seen."""
-
-FIVE_FOLDS = 20
-"""Rows per local parameter from which five folds are enough for that; below, there are ten."""
-
+Array = np.ndarray
+_PILE, _PILED_ROWS = 0.05, 5  # share and number of equal values
+_MANY_VALUES = 100
+_NEAR = 1e-3  # of a column's variance: what the others leave of a near-copy
 _WORSE = 0.01  # nats per variable
 _FEW_GROUPS = 40
 _TEST_ROWS = {2: 15, 3: 100}  # per local parameter, from which score tests of an order hold their level
 
+# What happened, and the remedy; others follow it.
 _STATUS = {
-    "iteration limit": "The fit used all {steps} steps of max_iter before it converged, so that estimates and standard "
-    "errors are not final. Raise max_iter, lower the degree, or use penalty=Ridge('cv').",
-    "stalled": "The fit stalled: no step lowers the objective, and the optimum was not reached. Columns that are "
-    "nearly determined by others are the usual reason. Drop them, lower the degree, or use penalty=Ridge('cv').",
-    "singular": "The Hessian of the fit is singular, so that the data do not determine all terms. "
-    "Lower the degree, drop columns that others determine, or use penalty=Ridge('cv').",
-    "interrupted": "The fit was interrupted and holds its last step. Fit again for a final answer.",
+    "iteration limit": (
+        "The fit used all {steps} steps of max_iter before it converged, so that estimates and standard errors are "
+        "not final.",
+        "Raise max_iter",
+    ),
+    "stalled": (
+        "The fit stalled: no step lowers the objective, and the optimum was not reached. Columns that are nearly "
+        "determined by others are the usual reason.",
+        "Drop them",
+    ),
+    "singular": (
+        "The Hessian of the fit is singular, so that the data do not determine all terms.",
+        "Drop columns that others determine",
+    ),
 }
+
+
+# ---------------------------------------------------------------- columns
+
+
+def column_notes(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, axes: Sequence[Axis]) -> list[Note]:
+    """Few values where a density is wanted, many where there should be few, piles, near-copies."""
+    notes = []
+    for fact, support, axis in zip(facts, spec.supports, axes, strict=True):
+        name, count = fact.name, len(fact.values)
+        if support == "values" and (count > _MANY_VALUES or (count > FEW and 2 * count > samples.n_rows)):
+            text = (
+                f"Column {name!r} has {count:,} distinct values, and support='values' takes these for all that it can "
+                "have, so that rows with any other value score −∞. If the column is continuous, use "
+                f"support={{{name!r}: 'line'}}."
+            )
+            notes.append(Note("many values", "warning", (name,), {"values": count}, text))
+        elif axis.continuous and count <= FEW and 3 * count <= samples.n_rows:
+            text = (
+                f"Column {name!r} has only {count} values and is taken for continuous. "
+                f"If it is discrete, use support={{{name!r}: 'values'}}; if values were rounded, add jitter."
+            )
+            notes.append(Note("few values", "warning", (name,), {"values": count}, text))
+        elif axis.continuous and fact.share > _PILE and fact.share * samples.n >= _PILED_ROWS:
+            text = (
+                f"Column {name!r} has the value {fact.mode:g} in {100 * fact.share:.0f} % of its rows. "
+                "A continuous density only smooths such a pile, which censoring or rounding leaves behind."
+            )
+            notes.append(Note("pile", "info", (name,), {"value": fact.mode, "share": fact.share}, text))
+    return [*notes, *_near_copies(samples)]
+
+
+def _near_copies(samples: Samples) -> list[Note]:
+    """Columns of which the others leave less than a thousandth of the variance."""
+    X, weight = samples.kept
+    if not 1 < len(samples.names) < samples.n_rows:
+        return []
+    C = np.cov(X, rowvar=False, ddof=0, aweights=weight)
+    size = np.sqrt(np.diag(C))
+    R = C / size / size[:, None]
+    if np.linalg.eigvalsh(R)[0] < 1e-13:
+        return []
+    left = 1 / np.diag(np.linalg.inv(R))
+    near = tuple(name for name, rest in zip(samples.names, left, strict=True) if rest < _NEAR)
+    if not near:
+        return []
+    text = (
+        f"Columns {listed(near)} are nearly determined by other columns. With few rows the ridge shrinks their terms "
+        "visibly, and their standard errors are large. Drop near-copies if their interaction is not the question."
+    )
+    return [Note("near-copies", "info", near, {"variance left": float(left.min())}, text)]
+
+
+# ---------------------------------------------------------------- a fit
 
 
 def fit_notes(
     f: Objective,
     fit: Fit,
-    penalty: WeakRidge | Ridge | None,
+    penalty: Penalty,
     scored: HeldOut | None,
     path: Path | None,
-    covariance: np.ndarray | None,
-    groups: np.ndarray | None = None,
+    covariance: Array | None,
+    groups: Array | None,
 ) -> list[Note]:
     """All that a fit has to report."""
     notes = []
-    rows = f.n * f.terms.copies / max(f.terms.m, 1)
     if fit.status in _STATUS:
-        text = _STATUS[fit.status].format(steps=fit.n_iter)
+        what, remedy = _STATUS[fit.status]
+        text = f"{what.format(steps=fit.n_iter)} {_remedies(remedy, f, penalty)}"
         notes.append(Note(fit.status, "warning", (), {"steps": fit.n_iter}, text))
-    notes += _unresolved(f, fit)
-    if scored is not None:
-        notes += _held_out(scored, penalty)
+    elif fit.status == "interrupted":
+        text = "The fit was interrupted and holds its last step. Fit again for a final answer."
+        notes.append(Note(fit.status, "warning", (), {"steps": fit.n_iter}, text))
+    notes += unresolved_notes(f.samples.names, fit.at.unresolved, f.samples.n_rows)
+    if scored is not None and scored.gain < -_WORSE:
+        notes.append(_worse(scored, f, penalty))
     if path is not None and path.best.free == "Gaussian":
         text = "Of all strengths, none predicts held-out rows better than the Gaussian, which is therefore the model."
         notes.append(Note("Gaussian chosen", "info", (), {"score": path.best.score}, text))
@@ -63,11 +132,73 @@ def fit_notes(
         text = "Standard errors and tests treat the ridge as fixed. Shrunk terms are biased toward zero."
         notes.append(Note("ridge", "info", (), {}, text))
     else:
-        notes += _levels(f, rows)
+        notes += _levels(f)
     return [*notes, *_few(f, groups)]
 
 
-def _few(f: Objective, groups: np.ndarray | None) -> list[Note]:
+def unresolved_notes(names: Sequence[str], unresolved: Array, n_rows: int) -> list[Note]:
+    """A warning of columns some of whose integrals are not resolved."""
+    bad = {name: int(count) for name, count in zip(names, unresolved, strict=True) if count}
+    if not bad:
+        return []
+    columns = ", ".join(f"{name!r} ({count:,} of {n_rows:,} rows)" for name, count in bad.items())
+    text = (
+        f"Conditional densities are too narrow to be integrated in columns {columns}, so that estimates and scores "
+        "there are not reliable. The columns are nearly determined by others. Drop near-copies."
+    )
+    return [Note("unresolved integrals", "warning", tuple(bad), bad, text)]
+
+
+def check_finite(f: Objective, fit: Fit) -> None:
+    """An error where the objective has no value: conditional densities so narrow that no number of nodes finds them."""
+    if np.isfinite(fit.at.value):
+        return
+    lost = ~np.isfinite(fit.at.nodes) | (fit.at.unresolved > 0)
+    lower = "use degree=2, " if f.terms.degrees.max() > 2 else ""
+    raise ValueError(
+        f"Conditional densities of columns {listed(np.array(f.samples.names)[lost].tolist())} cannot be integrated: "
+        "these columns are nearly determined by other columns, or their terms have no integral. "
+        f"Drop near-copies, {lower}or add terms that fall at both ends."
+    )
+
+
+def _remedies(first: str, f: Objective, penalty: Penalty) -> str:
+    """A sentence with the first remedy, and the general ones that the user has not taken."""
+    remedies = [first]
+    if f.terms.degrees.max() > 2:
+        remedies.append("lower the degree")
+    if not by_folds(penalty):
+        remedies.append("use penalty=Ridge('cv')")
+    return f"{' or '.join(remedies)}." if len(remedies) < 3 else f"{', '.join(remedies[:-1])}, or {remedies[-1]}."
+
+
+def _worse(scored: HeldOut, f: Objective, penalty: Penalty) -> Note:
+    """A warning that the reference predicts new rows better."""
+    better = "a Gaussian" if scored.reference == "Gaussian" else "independent variables"
+    loss = f"{-scored.gain:.2f} nats" if np.isfinite(scored.gain) else "infinitely many nats"
+    remedy = "Use penalty=Ridge(strength='cv')."
+    if by_folds(penalty):
+        remedy = "Lower the degree." if f.terms.degrees.max() > 2 else "Use more rows or fewer columns."
+    text = f"Held out, this model scores {loss} per variable below {better}. {remedy}"
+    numbers = {"score": scored.score, "reference": scored.reference_score, "gain": scored.gain}
+    return Note("held out", "warning", (), numbers, text)
+
+
+def _levels(f: Objective) -> list[Note]:
+    """How far the levels of tests hold with so few rows."""
+    rows, notes = f.n * f.terms.copies / f.terms.m, []
+    for order, least in _TEST_ROWS.items():
+        if rows < least and order in np.minimum(f.terms.orders, max(_TEST_ROWS)):
+            kind = "pairs" if order == 2 else "three variables and more"
+            text = (
+                f"There are {rows:.0f} rows per term of a variable. Tests of {kind} hold their level from {least} on; "
+                "with fewer rows they reject too often."
+            )
+            notes.append(Note("levels", "info", (), {"rows per local parameter": rows, "order": order}, text))
+    return notes
+
+
+def _few(f: Objective, groups: Array | None) -> list[Note]:
     """Warnings where rows or clusters are too few for errors by clusters, or for tests."""
     count = f.samples.n_rows if groups is None else int(groups.max()) + 1
     what, notes = "rows" if groups is None else "groups", []
@@ -77,7 +208,7 @@ def _few(f: Objective, groups: np.ndarray | None) -> list[Note]:
             "Do not rely on intervals and p-values of single terms. Use finer groups if their rows are independent."
         )
         notes.append(Note("few groups", "warning", (), {"groups": count}, text))
-    largest = max((len(block) for v, block in f.terms.interactions.items() if len(v) > 1), default=0)
+    largest = max((len(unknowns) for v, unknowns in f.terms.interactions.items() if len(v) > 1), default=0)
     if count < MOST_DF * largest:
         text = (
             f"{count:,} {what} are too few to test interactions of {largest} terms, so some have no p-value. "
@@ -87,57 +218,14 @@ def _few(f: Objective, groups: np.ndarray | None) -> list[Note]:
     return notes
 
 
-def check_finite(f: Objective, fit: Fit) -> None:
-    """An error where the objective has no value: conditional densities so narrow that no number of nodes finds them."""
-    if np.isfinite(fit.at.value):
-        return
-    lost = ~np.isfinite(fit.at.nodes) | (fit.at.unresolved > 0)
-    names = ", ".join(repr(name) for name, bad in zip(f.samples.names, lost, strict=True) if bad)
-    raise ValueError(
-        f"Conditional densities of columns {names} cannot be integrated: these columns are nearly determined by other "
-        "columns, or their terms have no integral. Drop near-copies, use degree=2, or add terms that fall at both "
-        "ends."
-    )
-
-
-def _unresolved(f: Objective, fit: Fit) -> list[Note]:
-    """Columns some of whose integrals are not resolved at the optimum."""
-    bad = [(name, int(count)) for name, count in zip(f.samples.names, fit.at.unresolved, strict=True) if count]
-    if not bad:
-        return []
-    said = ", ".join(f"{name!r} ({count:,} of {f.samples.n_rows:,} rows)" for name, count in bad)
-    text = (
-        f"Conditional densities are too narrow to be integrated in columns {said}, so that estimates and scores there "
-        "are not reliable. The columns are nearly determined by others. Drop near-copies."
-    )
-    names = tuple(name for name, _ in bad)
-    return [Note("unresolved integrals", "warning", names, dict(bad), text)]
-
-
-def _held_out(scored: HeldOut, penalty: WeakRidge | Ridge | None) -> list[Note]:
-    """A warning where the reference predicts new rows better."""
-    if scored.gain >= -_WORSE:
-        return []
-    better = "a Gaussian" if scored.reference == "Gaussian" else "independent variables"
-    loss = f"{-scored.gain:.2f} nats" if np.isfinite(scored.gain) else "infinitely many nats"
-    chosen = isinstance(penalty, Ridge) and penalty.strength == "cv"
-    remedy = "Lower the degree." if chosen else "Use penalty=Ridge(strength='cv')."
-    text = f"Held out, this model scores {loss} per variable below {better}. {remedy}"
-    numbers = {"score": scored.score, "reference": scored.reference_score, "gain": scored.gain}
-    return [Note("held out", "warning", (), numbers, text)]
-
-
-def _levels(f: Objective, rows: float) -> list[Note]:
-    """How far the levels of tests hold with so few rows."""
-    orders = f.terms.orders
-    notes = []
-    for order, least in _TEST_ROWS.items():
-        there = np.any(orders == order) if order < max(_TEST_ROWS) else np.any(orders >= order)
-        if there and rows < least:
-            kind = "pairs" if order == 2 else "three variables and more"
-            text = (
-                f"There are {rows:.0f} rows per term of a variable. Tests of {kind} hold their level from {least} on; "
-                "with fewer rows they reject too often."
-            )
-            notes.append(Note("levels", "info", (), {"rows per local parameter": rows, "order": order}, text))
-    return notes
+def penalty_in_words(penalty: Penalty, path: Path | None) -> str:
+    """Such as "weak ridge"."""
+    if penalty is None:
+        return "no penalty"
+    if path is not None and path.best.free == "Gaussian":
+        return "the Gaussian (five folds)"
+    if path is not None:
+        return f"ridge of strength {path.best.strength:g} by five folds, free: {path.best.free} terms"
+    if isinstance(penalty, Ridge):
+        return f"ridge of strength {float(penalty.strength):g}, free: {penalty.free} terms"
+    return "weak ridge"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
 
-from .._core.progress import Show
-from ..axes.choose import Scale, Support
-from ..fit.penalties import Ridge
 from ..losses import PseudoLikelihoodLoss
-from ..terms import MonomialBasis
 from .base import PolynomialEstimator
 
 __all__ = ["PseudoLikelihood"]
 
 
+@dataclass(eq=False, repr=False)
 class PseudoLikelihood(PolynomialEstimator):
     """Estimate a polynomial exponential family by maximum pseudo-likelihood.
 
@@ -80,33 +76,5 @@ class PseudoLikelihood(PolynomialEstimator):
     'converged'
     """
 
-    loss = PseudoLikelihoodLoss
-
-    def __init__(
-        self,
-        degree: int = 4,
-        *,
-        max_order: int = 2,
-        min_degree: int = 1,
-        basis: MonomialBasis | Sequence[Sequence[int | str]] | None = None,
-        support: Support | Mapping[Any, Support] = "line",
-        scale: Scale = "robust",
-        penalty: Literal["weak"] | Ridge | None = "weak",
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-        progress: Show = None,
-        random_state: Any = None,
-    ) -> None:
-        self.degree = degree
-        self.max_order = max_order
-        self.min_degree = min_degree
-        self.basis = basis
-        self.support = support
-        self.scale = scale
-        self.penalty = penalty
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.random_state = random_state
+    def _loss(self) -> PseudoLikelihoodLoss:
+        return PseudoLikelihoodLoss()

@@ -39,11 +39,10 @@ class MonomialBasis:
         self.ties = None if ties is None else [int(t) for t in ties]
         if not self.terms or not all(self.terms):
             raise ValueError("A basis needs at least one term, and a term at least one variable.")
-        if self.ties is not None:
-            if len(self.ties) != len(self.terms):
-                raise ValueError(f"ties has {len(self.ties):,} numbers for {len(self.terms):,} terms. Give one each.")
-            if sorted(set(self.ties)) != list(range(max(self.ties) + 1)):
-                raise ValueError("ties must use each of the numbers 0, 1, … up to its largest.")
+        if self.ties is not None and len(self.ties) != len(self.terms):
+            raise ValueError(f"ties has {len(self.ties):,} numbers for {len(self.terms):,} terms. Give one each.")
+        if self.ties is not None and sorted(set(self.ties)) != list(range(max(self.ties) + 1)):
+            raise ValueError("ties must use each of the numbers 0, 1, … up to its largest.")
 
     def keys(self, names: Sequence[str]) -> list[Key]:
         """The terms by number of variable; an error for unknown variables and terms given twice."""
@@ -98,11 +97,8 @@ def lattice(shape: Sequence[int], own: Sequence[int] = (2, 4), periodic: bool = 
     sites = np.arange(int(np.prod(shape))).reshape(shape)
     terms: dict[Key, int] = {(i,) * power: k for k, power in enumerate(own) for i in sites.ravel().tolist()}
     for axis, size in enumerate(shape):
-        there = np.roll(sites, -1, axis=axis)
-        if not periodic:
-            here, there = (np.take(s, range(size - 1), axis=axis) for s in (sites, there))
-        else:
-            here = sites
+        inner = range(size if periodic else size - 1)
+        here, there = (np.take(s, inner, axis) for s in (sites, np.roll(sites, -1, axis)))
         for i, j in zip(here.ravel().tolist(), there.ravel().tolist(), strict=True):
             if i != j:
                 terms[min(i, j), max(i, j)] = len(own)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
@@ -12,7 +12,7 @@ from scipy.sparse.linalg import lsqr
 
 from ..axes import Axis
 from .keys import Key, Product, closed, key_of, product_of
-from .transform import between, condition, of_powers, tied
+from .transform import condition, of_powers, on_other_axes
 
 __all__ = ["Local", "Terms"]
 
@@ -53,44 +53,23 @@ class Terms:
         What θ are the coefficients of.
     keys : list of tuples
         One for each unknown; where keys are tied, the first.
-    degrees : array of shape (K,)
-        The degree of each unknown's term.
+    identity : bool
+        Whether T is the identity.
     copies : int
         How many terms share an unknown at least: tied variables multiply the rows.
     """
 
     def __init__(self, axes: Sequence[Axis], keys: Sequence[Key], ties: Sequence[int] | None = None) -> None:
-        keys = [tuple(sorted(key)) for key in keys]
-        self.identity = ties is None and closed(keys, axes)
-        if self.identity:
-            products, T = [product_of(key) for key in keys], eye_array(len(keys), format="csr")
-        else:
-            products, T = of_powers(axes, keys)
+        self.axes, self.keys = list(axes), [tuple(sorted(key)) for key in keys]
+        self.identity = ties is None and closed(self.keys, axes)
         self.copies = 1 if ties is None else int(np.bincount(ties).min())
+        if self.identity:
+            self.products, self.T = [product_of(key) for key in self.keys], csr_array(eye_array(len(keys)))
+        else:
+            self.products, self.T = of_powers(axes, self.keys)
         if ties is not None:
-            T = csr_array(T @ tied(ties))
-            keys = [keys[list(ties).index(t)] for t in range(T.shape[1])]
-        self._hold(axes, products, csr_array(T), keys)
-
-    def _hold(self, axes: Sequence[Axis], products: list[Product], T: csr_array, keys: list[Key]) -> None:
-        self.axes, self.products, self.T, self.keys = list(axes), products, T, keys
-        self.degrees = np.array([self.degree_of(product_of(key)) for key in keys], int)
-        self.nodes = range(len(self.axes))
-
-    def degree_of(self, factors: Product) -> int:
-        """The degree of a product: the sum of its functions' degrees."""
-        return int(sum(self.axes[i].degrees[l] for i, l in factors))
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def only(self, keep: Array) -> Self:
-        """The terms of some unknowns alone."""
-        keep = np.flatnonzero(keep) if np.asarray(keep).dtype == bool else np.asarray(keep)
-        T = self.T[:, keep]
-        rows = np.flatnonzero(np.diff(T.indptr))
-        products, keys = [self.products[k] for k in rows], [self.keys[k] for k in keep]
-        return self.of(self.axes, products, T[rows], keys, self.identity, self.copies)
+            self.T = csr_array(self.T @ csr_array((np.ones(len(keys)), (np.arange(len(keys)), ties))))
+            self.keys = [self.keys[list(ties).index(t)] for t in range(self.T.shape[1])]
 
     @classmethod
     def of(
@@ -103,14 +82,39 @@ class Terms:
         copies: int = 1,
     ) -> Self:
         """Terms from all that they hold, such as what a file keeps; by default with T the identity."""
-        terms = object.__new__(cls)
+        terms = cls.__new__(cls)
+        terms.axes, terms.products = list(axes), list(products)
+        terms.T = csr_array(eye_array(len(products))) if T is None else T
+        terms.keys = [key_of(factors) for factors in products] if keys is None else list(keys)
         terms.identity, terms.copies = identity, copies
-        T = csr_array(eye_array(len(products))) if T is None else T
-        keys = [key_of(factors) for factors in products] if keys is None else keys
-        terms._hold(axes, list(products), T, list(keys))
         return terms
 
+    def only(self, keep: Array) -> Self:
+        """The terms of some unknowns alone."""
+        keep = np.arange(len(self))[keep]
+        T = self.T[:, keep]
+        rows = np.flatnonzero(np.diff(T.indptr))
+        products, keys = [self.products[k] for k in rows], [self.keys[k] for k in keep]
+        return self.of(self.axes, products, T[rows], keys, self.identity, self.copies)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
     # ---------------------------------------------------------------- facts about terms
+
+    @property
+    def nodes(self) -> range:
+        """The variables whose conditional density is learned."""
+        return range(len(self.axes))
+
+    def degree_of(self, factors: Product) -> int:
+        """The degree of a product: the sum of its functions' degrees."""
+        return int(sum(self.axes[i].degrees[l] for i, l in factors))
+
+    @cached_property
+    def degrees(self) -> Array:
+        """The degree of each unknown's term, (K,)."""
+        return np.array([self.degree_of(product_of(key)) for key in self.keys], int)
 
     @cached_property
     def product_degrees(self) -> Array:
@@ -125,10 +129,7 @@ class Terms:
     @cached_property
     def blocks(self) -> list[Array]:
         """Products of the same variables in the same degrees, whose ridge is one: cos and sin of a circle."""
-        found: dict[tuple, list[int]] = {}
-        for k, factors in enumerate(self.products):
-            found.setdefault(tuple((i, int(self.axes[i].degrees[l])) for i, l in factors), []).append(k)
-        return [np.array(block) for block in found.values()]
+        return list(_places(tuple((i, int(self.axes[i].degrees[l])) for i, l in f) for f in self.products).values())
 
     @cached_property
     def orders(self) -> Array:
@@ -138,10 +139,8 @@ class Terms:
     @cached_property
     def interactions(self) -> dict[Key, Array]:
         """The unknowns of each set of variables, of own terms too."""
-        found: dict[Key, list[int]] = {}
-        for k, key in enumerate(self.keys):
-            found.setdefault(tuple(sorted(set(key))), []).append(k)
-        return {variables: np.array(found[variables]) for variables in sorted(found, key=lambda v: (len(v), v))}
+        found = _places(tuple(sorted(set(key))) for key in self.keys)
+        return {variables: found[variables] for variables in sorted(found, key=lambda v: (len(v), v))}
 
     @cached_property
     def m(self) -> int:
@@ -230,48 +229,52 @@ class Terms:
 
     def gaussian(self, mean: Array, precision: Array) -> Array | None:
         """τ of a Gaussian's terms, x'Px/2 − x'P mean, in the functions; None where the terms have no place for it."""
-        if not self.identity or any(axis.powers is None for axis in self.axes):
-            return None
         theta, lost = self._gaussian_theta(mean, precision)
-        return None if lost else theta
+        return None if lost or not self.identity else theta
 
     def near_gaussian(self, mean: Array, precision: Array) -> Array:
         """τ of the terms nearest to a Gaussian's, by least squares in θ; what has no place is left out."""
-        theta, _ = self._gaussian_theta(mean, precision)
-        return theta if self.identity else lsqr(self.T, theta, atol=1e-12, btol=1e-12)[0]
-
-    def _gaussian_theta(self, mean: Array, precision: Array) -> tuple[Array, bool]:
-        """θ of a Gaussian's terms, and whether some had no place."""
-        place = {factors: k for k, factors in enumerate(self.products)}
-        B = [None if axis.powers is None else np.linalg.inv(axis.powers()) for axis in self.axes]
-        theta, lost = np.zeros(len(self.products)), False
-
-        def add(value: float, powers: Mapping[int, int]) -> None:
-            nonlocal lost
-            pieces: Iterable[tuple[Product, float]] = [((), value)]
-            for i, l in powers.items():
-                matrix = B[i]
-                if matrix is None or l >= len(matrix):
-                    lost = True
-                    return
-                pieces = [(f + (((i, j - 1),) if j else ()), v * matrix[l, j]) for f, v in pieces for j in range(l + 1)]
-            for factors, v in pieces:
-                if factors and factors not in place:
-                    lost = True
-                elif factors:
-                    theta[place[factors]] += v
-
-        slope = precision @ mean
-        for i in range(len(precision)):
-            add(-slope[i], {i: 1})
-            add(0.5 * precision[i, i], {i: 2})
-            for j in np.flatnonzero(precision[i, i + 1 :]) + i + 1:
-                add(precision[i, j], {i: 1, int(j): 1})
-        return theta, lost
+        return self._tau(self._gaussian_theta(mean, precision)[0])
 
     def carried(self, other: Terms, tau: Array) -> Array:
         """τ here of another fit's density, whose terms are the same on other axes: near enough to start from."""
         if all(a is b for a, b in zip(self.axes, other.axes, strict=True)):
             return tau
-        theta = between(other.axes, self.axes, self.products) @ (other.T @ tau)
+        found, X = on_other_axes(other.axes, self.axes, other.products)
+        return self._tau(self._theta(dict(zip(found, X @ (other.T @ tau), strict=True))))
+
+    def _gaussian_theta(self, mean: Array, precision: Array) -> tuple[Array, bool]:
+        """θ of a Gaussian's terms, and whether some had no place.
+
+        It is Σ_ij ½ P_ij y_i y_j − Σ_i (P (m − c))_i y_i with y = x − c = u φ_0, so that y_i y_j is one product.
+        """
+        power = np.array([axis.powers is not None for axis in self.axes])
+        B = [np.linalg.inv(axis.powers()) if axis.powers else np.eye(2) for axis in self.axes]  # (1, x, …) in (1, φ)
+        c, u = np.array([b[1, :2] for b in B]).T
+        P = np.where(np.outer(power, power), precision, 0.0)
+        value: dict[Product, float] = {((i, 0),): -v for i, v in enumerate(u * (P @ (mean - c))) if power[i]}
+        for i, b in enumerate(B):
+            if len(b) > 2:
+                square = 0.5 * P[i, i] * (b[2] - 2 * c[i] * b[1])
+                value[((i, 0),)] += square[1]
+                value[((i, 1),)] = square[2]
+        P *= u * u[:, None]
+        value |= {((i, 0), (j, 0)): P[i, j] for i, j in np.argwhere(np.triu(P, 1)).tolist()}
+        whole = all(len(b) > 2 for b in B) and set(value) <= set(self.products)
+        return self._theta(value), not whole
+
+    def _theta(self, value: Mapping[Product, float]) -> Array:
+        """θ with the coefficients of some products; those that are not here are left out."""
+        return np.array([value.get(factors, 0.0) for factors in self.products])
+
+    def _tau(self, theta: Array) -> Array:
+        """τ with T τ nearest to θ."""
         return theta if self.identity else lsqr(self.T, theta, atol=1e-12, btol=1e-12)[0]
+
+
+def _places(labels: Iterable[Hashable]) -> dict[Any, Array]:
+    """Where each label stands."""
+    found: dict[Any, list[int]] = {}
+    for k, label in enumerate(labels):
+        found.setdefault(label, []).append(k)
+    return {label: np.array(places) for label, places in found.items()}
