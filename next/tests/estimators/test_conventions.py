@@ -135,6 +135,23 @@ def test_an_interrupt_keeps_the_last_iterate(pair, monkeypatch):
     assert np.isfinite(est.model_.theta).all()
 
 
+@pytest.mark.parametrize("strength", ["1e+08, quadratic", "0.1, quadratic"])
+def test_an_interrupted_path_keeps_what_it_found(pair, strength):
+    """The first is before any strength has been scored."""
+
+    def stop(label, done, total):
+        if f"strength {strength}" in label:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted"):
+        est = PseudoLikelihood(4, basis=[(0,) * 4, (1,) * 4, (0, 1)], penalty=Ridge("cv"), progress=stop).fit(pair)
+    assert est.status_ == "interrupted"
+    assert np.isfinite(est.model_.theta).all()
+    strengths = [] if est.path_ is None else [point.strength for point in est.path_.points]
+    assert strengths == ([] if strength.startswith("1e") else [1e8, 1e5, 1e4, 1e3, 100.0, 10.0, 1.0])
+    est.model_.summary()
+
+
 def test_progress_is_reported(pair):
     heard = []
     PseudoLikelihood(4, progress=lambda label, done, total: heard.append(label)).fit(pair)

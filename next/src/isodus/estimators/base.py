@@ -213,6 +213,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
 
             if by_folds(penalty):
                 fit, path = ridge_by_folds(f, build, parts(), self.tol, self.max_iter, say)
+                if path is None:
+                    return fit, None, None
                 gains = tuple(s - r for s, r in zip(path.best.scores, path.reference_scores, strict=True))
                 return fit, path, HeldOut(path.best.score, path.reference_score, path.reference, gains)
             fit = learn(f, penalty, self.tol, self.max_iter, seed, progress=say)

@@ -226,6 +226,8 @@ def penalty_in_words(penalty: Penalty, path: Path | None) -> str:
         return "the Gaussian (five folds)"
     if path is not None:
         return f"ridge of strength {path.best.strength:g} by five folds, free: {path.best.free} terms"
+    if by_folds(penalty):
+        return "terms above degree 2 left out: interrupted before a strength was chosen"
     if isinstance(penalty, Ridge):
         return f"ridge of strength {float(penalty.strength):g}, free: {penalty.free} terms"
     return "weak ridge"

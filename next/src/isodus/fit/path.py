@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..data import Samples
 from .gaussian import fitted_gaussian
 from .held_out import fold_objectives, node_scores, reference_scores
-from .learn import free_start
+from .learn import free_start, no_ridge
 from .newton import Fit, newton
 from .objective import Objective
 from .penalties import ridge_matrix
@@ -53,46 +53,62 @@ def ridge_by_folds(
     tol: float = 1e-3,
     max_iter: int = 100,
     progress: Callable[[str], None] = lambda what: None,
-) -> tuple[Fit, Path]:
+) -> tuple[Fit, Path | None]:
     """The fit with the strength that predicts best, and the path.
 
     "quadratic" leaves terms of degree at most 2 free and begins at the Gaussian; "own" leaves terms of one variable
     of degree at most 2 free and begins at independent variables. The Gaussian itself, with Ledoit's and Wolf's
-    covariance below five rows per column, is one more candidate where the axes can hold it.
+    covariance below five rows per column, is one more candidate where the axes can hold it. An interrupt ends the
+    paths, and what was best so far is fitted.
     """
     pairs = fold_objectives(f, build, fold)
     compared = [reference_scores(*pair) for pair in pairs]
     columns, name = compared[0][0], compared[0][2]
     reference = tuple(score for _, score, _ in compared)
-    points: list[Point] = []
     frees: tuple[Free, ...] = ("quadratic", "own") if len(f.axes) > 1 else ("quadratic",)
     if any(dependent_columns(*part.samples.kept, f.samples.names) for part, _ in pairs):
         frees = ("own",)  # the Gaussian of copies, or of fewer rows than columns, does not exist
-    for free in frees:
-        low = [free_start(part, free) for part, _ in pairs]
-        D = [part.diagonal(part.terms.T @ tau) for (part, _), tau in zip(pairs, low, strict=True)]
-        taus, best = list(low), -np.inf
-        for strength in STRENGTHS:
-            progress(f"strength {strength:g}, {free} terms free")
-            scores = []
-            for k, (part, rest) in enumerate(pairs):
-                ridge = ridge_matrix(part.terms, D[k], part.n, strength, free)
-                step = newton(part, taus[k], ridge, tol=0.1, max_iter=60)
-                if step.status == "interrupted":
-                    raise KeyboardInterrupt
-                taus[k] = step.tau
-                scores.append(float(node_scores(rest, taus[k])[columns].mean()))
-            mean = float(np.mean(scores))
-            points.append(Point(strength, free, mean if np.isfinite(mean) else -np.inf, tuple(scores)))
-            best = max(best, points[-1].score)
-            if not points[-1].score > best - _RISE:
-                break
-    gaussian = _gaussian_tau(f)
+    gaussian, points, interrupted = _gaussian_tau(f), list[Point](), False
     if gaussian is not None:
         points.append(Point(np.inf, "Gaussian", float(np.mean(reference)), reference))
+    try:
+        for free in frees:
+            for point in _scored(pairs, columns, free, progress):
+                points.append(point)
+    except KeyboardInterrupt:
+        interrupted = True
+    if not points:
+        tau = free_start(f, frees[0])
+        return Fit(tau, f(tau), tau, "interrupted", 0, no_ridge(f)), None
     chosen = max(points, key=lambda point: point.score)
     path = Path(tuple(points), chosen, float(np.mean(reference)), name, reference)
-    return _refit(f, chosen, gaussian, tol, max_iter), path
+    fit = _refit(f, chosen, gaussian, tol, max_iter)
+    return (replace(fit, status="interrupted") if interrupted else fit), path
+
+
+def _scored(
+    pairs: list[tuple[Objective, Objective]], columns: Array, free: Free, progress: Callable[[str], None]
+) -> Iterator[Point]:
+    """The points of one path, from the strongest ridge on."""
+    taus = [free_start(part, free) for part, _ in pairs]
+    D = [part.diagonal(part.terms.T @ tau) for (part, _), tau in zip(pairs, taus, strict=True)]
+    best = -np.inf
+    for strength in STRENGTHS:
+        progress(f"strength {strength:g}, {free} terms free")
+        scores = []
+        for k, (part, rest) in enumerate(pairs):
+            ridge = ridge_matrix(part.terms, D[k], part.n, strength, free)
+            step = newton(part, taus[k], ridge, tol=0.1, max_iter=60)
+            if step.status == "interrupted":
+                raise KeyboardInterrupt
+            taus[k] = step.tau
+            scores.append(float(node_scores(rest, taus[k])[columns].mean()))
+        mean = float(np.mean(scores))
+        point = Point(strength, free, mean if np.isfinite(mean) else -np.inf, tuple(scores))
+        yield point
+        best = max(best, point.score)
+        if not point.score > best - _RISE:
+            return
 
 
 def _gaussian_tau(f: Objective) -> Array | None:

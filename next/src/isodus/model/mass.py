@@ -26,7 +26,7 @@ _LIGHT = 8.0  # standard deviations in the range of a column whose standard devi
 def draw_notes(draws: Draws, fitted: Fitted | None, names: Sequence[str], axes: Sequence[Axis]) -> list[Note]:
     """What draws say of a model: where its mass is, whether chains mix, and whether integrals are resolved."""
     n, notes = len(draws.X), []
-    effective = float(n if draws.effective is None else draws.effective.min())
+    effective = _effective(draws)
     if fitted is not None:
         notes += mass_notes(draws.X, effective, fitted, names, axes)
     if effective < _MIXED * n:
@@ -45,15 +45,22 @@ def draw_notes(draws: Draws, fitted: Fitted | None, names: Sequence[str], axes: 
     return notes
 
 
-def partition_notes(found: LogPartition) -> list[Note]:
-    """A warning where log Z is an estimate with a large error."""
-    if found.stderr <= _LARGE_ERROR:
+def partition_notes(found: LogPartition, draws: Draws | None) -> list[Note]:
+    """A warning where log Z is an estimate with a large error, or by chains that do not reach all of the density."""
+    lost = draws is not None and (draws.unresolved.any() or _effective(draws) < _MIXED * len(draws.X))
+    if found.method == "annealed" and lost:
+        what = f"Log Z is an estimate by chains that do not mix, so its error may be far above {found.stderr:.2g} nats"
+    elif found.stderr > _LARGE_ERROR:
+        what = f"Log Z has a standard error of {found.stderr:.2g} nats"
+    else:
         return []
-    text = (
-        f"Log Z has a standard error of {found.stderr:.2g} nats, so values of logpdf share this error. "
-        "Compare densities of one model by `energy`, which is exact."
-    )
+    text = f"{what}. Values of logpdf share this error. Compare densities of one model by `energy`, which is exact."
     return [Note("log partition", "warning", (), {"stderr": float(found.stderr)}, text)]
+
+
+def _effective(draws: Draws) -> float:
+    """How many draws count as independent."""
+    return float(len(draws.X) if draws.effective is None else draws.effective.min())
 
 
 def mass_notes(X: Array, effective: float, fitted: Fitted, names: Sequence[str], axes: Sequence[Axis]) -> list[Note]:

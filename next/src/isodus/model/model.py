@@ -250,10 +250,11 @@ class PolynomialModel:
             found = sampling.log_partition(self.terms, self.theta, generator(random_state))
             if not np.isfinite(found.value):
                 raise self._no_density("The model has no density, so log Z does not exist.")
-            self._report(partition_notes(found))
-            if self.fitted is not None or found.stderr > 0:  # is the mass where the data were, and do chains mix?
+            draws = None
+            if self.fitted is not None or found.method == "annealed":  # where is the mass, and do chains mix?
                 draws = sampling.sample(self.terms, self.theta, 1000, np.random.default_rng(0))
                 self._report(draw_notes(draws, self.fitted, self.names, self.terms.axes))
+            self._report(partition_notes(found, draws))
             if kept is not None:
                 self._log_partition[kept] = found
         value = float(found.value)

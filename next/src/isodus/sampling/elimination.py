@@ -18,6 +18,7 @@ _LARGEST = 5_000_000  # entries of one table: 3 variables on 128 nodes, 2 on 2,0
 _ALL = 60_000_000  # entries of all tables
 _UNSEEN_GIVEN_ALL = 1e-4  # the same of each variable given all others
 _UNSEEN = 1e-6  # expected last coefficients of the conditional masses; sums err by their square
+_AT_MOST = 1e-2  # the same, on as many nodes as there may be
 
 
 class _Plan(NamedTuple):
@@ -29,7 +30,10 @@ class Elimination:
     """Tables P(x_i | neighbours that are still there) on the nodes, and log Z.
 
     A leading index b stands for rows with coefficients of their own; it has length 1 where all rows share them.
+    `error` is that of log Z, where `eliminate` made the tables.
     """
+
+    error = 0.0
 
     def __init__(self, axes: Sequence[Axis], counts: Sequence[int], plan: _Plan, sets: Sets) -> None:
         self.axes, self.counts, self.plan = axes, counts, plan
@@ -140,11 +144,11 @@ def eliminate(
         tables = Elimination(axes, counts, plan, sets)
         if not resolve:
             return tables
-        coarse = [i for i, unseen in enumerate(tables.unseen()) if not unseen < _UNSEEN]
+        unseen = tables.unseen()
+        tables.error = float(unseen.max()) ** 2
+        coarse = _coarse(axes, counts, unseen, _UNSEEN)
         if not coarse:
-            return tables
-        if any(counts[i] >= axes[i].largest for i in coarse):
-            return None
+            return tables if unseen.max() < _AT_MOST else None
         for i in coarse:
             counts[i] *= 2
 
@@ -157,16 +161,19 @@ def eliminate_for_draws(axes: Sequence[Axis], sets: Sets, checks: Callable[[Elim
     """
     tables = eliminate(axes, sets)
     while tables is not None:
-        coarse = [i for i, unseen in enumerate(checks(tables)) if not unseen < _UNSEEN_GIVEN_ALL]
+        unseen, counts = checks(tables), list(tables.counts)
+        coarse = _coarse(axes, counts, unseen, _UNSEEN_GIVEN_ALL)
         if not coarse:
-            return tables
-        counts = list(tables.counts)
-        if any(counts[i] >= axes[i].largest for i in coarse):
-            return None
+            return tables if unseen.max() < _AT_MOST else None
         for i in coarse:
             counts[i] *= 2
         tables = eliminate(axes, sets, counts)
     return None
+
+
+def _coarse(axes: Sequence[Axis], counts: Sequence[int], unseen: Array, enough: float) -> list[int]:
+    """Variables that are not resolved and may have more nodes."""
+    return [i for i, axis in enumerate(axes) if not unseen[i] < enough and counts[i] < axis.largest]
 
 
 def can_eliminate(axes: Sequence[Axis], sets: Sets) -> bool:

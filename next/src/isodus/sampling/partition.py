@@ -25,10 +25,11 @@ _STEPS = (32, 2048)  # at first, and at most
 _UPDATES = 200_000  # of variables, which also limit the steps
 _ERROR = 0.05  # of an estimate in one direction above which steps are doubled
 _DRAWS = 256
+_ROUNDING = 1e-9  # error of sums over nodes below which they count as exact
 
 
 class LogPartition(NamedTuple):
-    """log Z, its standard error (0 where it is exact), and how it was found: "exact" or "annealed"."""
+    """log Z, its standard error (0 where sums over nodes are exact), and how it was found: "exact" or "annealed"."""
 
     value: float
     stderr: float
@@ -68,26 +69,26 @@ def log_partition(
         for done, (part, child) in enumerate(zip(parts, rng.spawn(len(parts)), strict=True)):
             here = None if start is None else np.asarray(start, float)[:, part.variables]
             try:
-                value, stderr = _of_part(part, child, here, n_draws)
+                found = _of_part(part, child, here, n_draws)
             except NoDensity:
                 return LogPartition(np.inf, 0.0, "exact")
-            total, variance = total + value, variance + stderr**2
-            method = "annealed" if stderr else method
+            total, variance = total + found.value, variance + found.stderr**2
+            method = found.method if found.method == "annealed" else method
             progress(done + 1, len(parts))
     return LogPartition(float(total), float(np.sqrt(variance)), method)
 
 
-def _of_part(part: Component, rng: np.random.Generator, start: Array | None, n_draws: int) -> tuple[float, float]:
+def _of_part(part: Component, rng: np.random.Generator, start: Array | None, n_draws: int) -> LogPartition:
     if part.single:
         a = own_coefficients(part.terms, part.theta)[0][None]
-        return float(part.terms.axes[0].integrals(a, second=False).log_Z[0]), 0.0
+        return LogPartition(float(part.terms.axes[0].integrals(a, second=False).log_Z[0]), 0.0, "exact")
     if part.gaussian:
-        return Gaussian.of(part).log_Z, 0.0
+        return LogPartition(Gaussian.of(part).log_Z, 0.0, "exact")
     part = on_windows(part, rng, start)
     tables = eliminate(part.terms.axes, interactions(part.terms, part.theta))
     if tables is not None:
-        return float(tables.log_Z[0]), 0.0
-    return annealed(part, rng, start, n_draws)
+        return LogPartition(float(tables.log_Z[0]), tables.error if tables.error > _ROUNDING else 0.0, "exact")
+    return LogPartition(*annealed(part, rng, start, n_draws), "annealed")
 
 
 def annealed(part: Component, rng: np.random.Generator, start: Array | None, n_draws: int) -> tuple[float, float]:
