@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from isodus import IsodusWarning, MonomialBasis, PseudoLikelihood, Ridge
+from isodus.axes import Interval
 
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((300, 3))
@@ -170,3 +171,10 @@ def test_a_warning_points_at_the_line_of_the_user():
     with pytest.warns(IsodusWarning) as said:
         PseudoLikelihood(4).fit(np.random.default_rng(0).standard_normal((100, 4)))
     assert {warning.filename for warning in said} == {__file__}
+
+
+def test_an_axis_that_does_not_hold_the_rows_is_refused():
+    pair = np.random.default_rng(0).normal(0.5, 0.5, (100, 2))
+    axis = Interval.fit(np.linspace(0, 1, 50), 4, ends=(0.0, 1.0))
+    with pytest.raises(ValueError, match="Column 'x1': the axis given as support does not contain -?[0-9.]+"):
+        PseudoLikelihood(4, support={1: axis}).fit(pair)

@@ -122,3 +122,14 @@ def test_ridge_is_a_plain_estimator_object():
     ridge = Ridge(2.0, free="own")
     assert clone(ridge).get_params() == {"strength": 2.0, "free": "own"}
     assert repr(Ridge(10.0)) == "Ridge(strength=10.0)"
+
+
+def test_a_ridge_toward_independence_shrinks_products_of_degree_2(rng):
+    """The objective of two Gaussian variables with a huge ridge on x_0 x_1 is that of independent ones."""
+    x = rng.standard_normal(300)
+    f = objective(np.column_stack([x, x + rng.standard_normal(300)]), degree=2)
+    at = {free: learn(f, Ridge(1e8, free=free), tol=1e-8) for free in ("own", "quadratic")}
+    coupling = f.terms.keys.index((0, 1))
+    assert abs(at["own"].tau[coupling]) < 1e-4
+    assert_allclose(at["quadratic"].tau, learn(f, None, tol=1e-8).tau, atol=1e-8)
+    assert abs(at["quadratic"].tau[coupling]) > 0.3

@@ -55,6 +55,10 @@ def choose_axis(
     extremes: least and largest value, where x are not all rows.
     """
     if isinstance(support, Axis):
+        values = x if extremes is None else np.append(x, extremes)
+        if not support.contains(values).all():
+            value = values[~support.contains(values)][0]
+            raise ValueError(f"the axis given as support does not contain {value:g}. Use a wider axis, or drop such rows")
         return support
     if support == "circle":
         return Circle.fit(x, degree)

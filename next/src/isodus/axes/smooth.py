@@ -26,7 +26,7 @@ def last_coefficients(count: int) -> Array:
 class Smooth(Axis):
     """Nodes are the left tail's, if there is one, `count` Gauss-Legendre nodes inside, and the right tail's.
 
-    A subclass maps x to u, and gives the masses beyond the ends their distribution, which no function changes.
+    A subclass maps x to u, and gives the mass beyond each end its distribution; functions are constant there.
     """
 
     @property

@@ -23,7 +23,7 @@ from ..fit.learn import MOST_COVARIANCE, learn
 from ..fit.newton import Fit
 from ..fit.objective import Objective
 from ..fit.path import Path, ridge_by_folds
-from ..fit.penalties import Ridge, WeakRidge
+from ..fit.penalties import ENOUGH_ROWS, Ridge, WeakRidge
 from ..fit.sandwich import sandwich
 from ..fit.score_tests import InteractionTest, interaction_tests
 from ..fit.series import automatic_lags
@@ -37,7 +37,6 @@ from .findings import check_finite, column_notes, fit_notes, penalty_in_words, u
 __all__ = ["PolynomialEstimator"]
 
 Array = np.ndarray
-_ENOUGH_ROWS = 100  # per local parameter, below which a fit is also scored on rows that it has not seen
 _FIVE_FOLDS = 20  # rows per local parameter from which five folds are enough for that; below, there are ten
 
 
@@ -218,15 +217,14 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
                 gains = tuple(s - r for s, r in zip(path.best.scores, path.reference_scores, strict=True))
                 return fit, path, HeldOut(path.best.score, path.reference_score, path.reference, gains)
             fit = learn(f, penalty, self.tol, self.max_iter, seed, progress=say)
-            rows = f.n * f.terms.copies / f.terms.m
-            if rows >= _ENOUGH_ROWS or fit.status in ("singular", "interrupted"):
+            rows = f.terms.rows_per_unknown(f.n)
+            if rows >= ENOUGH_ROWS or fit.status in ("singular", "interrupted"):
                 return fit, None, None
             say("scoring folds")
             try:
                 count = FOLDS if rows >= _FIVE_FOLDS else 2 * FOLDS
                 return fit, None, held_out(f, fit, penalty, build, parts(count=count))
-            except KeyboardInterrupt:
-                fit.status = "interrupted"
+            except KeyboardInterrupt:  # the fit is there; only its check is not
                 return fit, None, None
 
     def _fitted(self, covariance: Array | None, tests: Tests, penalty: Penalty) -> Fitted:

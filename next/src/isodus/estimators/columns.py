@@ -47,7 +47,7 @@ class Spec(NamedTuple):
         support: Support | Mapping[Any, Support],
         scale: Scale,
     ) -> Self:
-        """The same, if every argument means something for columns of these names."""
+        """Checked arguments, for columns of these names."""
         degree, min_degree = positive_integer(degree, "degree"), positive_integer(min_degree, "min_degree")
         if min_degree > degree:
             raise ValueError(
@@ -192,7 +192,7 @@ def check_terms(terms: Terms, samples: Samples, penalty: Penalty) -> None:
             f"(condition number {condition:.0e}), so that they cannot be told apart. "
             "Include the lower degrees, or shift the columns toward zero."
         )
-    if penalty is None and samples.n * terms.copies < terms.m:
+    if penalty is None and terms.rows_per_unknown(samples.n) < 1:
         raise ValueError(
             f"{samples.n_rows:,} rows are too few for {terms.m:,} terms per variable without a penalty. "
             "Use penalty='weak', a lower degree, or more rows."

@@ -14,7 +14,7 @@ from ..fit.held_out import HeldOut
 from ..fit.newton import Fit
 from ..fit.objective import Objective
 from ..fit.path import Path
-from ..fit.penalties import Ridge
+from ..fit.penalties import ENOUGH_ROWS, Ridge
 from ..fit.score_tests import MOST_DF
 from .columns import Penalty, Spec, by_folds
 
@@ -122,6 +122,9 @@ def fit_notes(
     notes += unresolved_notes(f.samples.names, fit.at.unresolved, f.samples.n_rows)
     if scored is not None and scored.gain < -_WORSE:
         notes.append(_worse(scored, f, penalty))
+    elif scored is None and fit.status == "converged" and f.terms.rows_per_unknown(f.n) < ENOUGH_ROWS:
+        text = "The held-out check was interrupted. The fit is complete, but may predict new rows worse than a Gaussian."
+        notes.append(Note("held out", "warning", (), {}, text))
     if path is not None and path.best.free == "Gaussian":
         text = "Of all strengths, none predicts held-out rows better than the Gaussian, which is therefore the model."
         notes.append(Note("Gaussian chosen", "info", (), {"score": path.best.score}, text))
@@ -186,7 +189,7 @@ def _worse(scored: HeldOut, f: Objective, penalty: Penalty) -> Note:
 
 def _levels(f: Objective) -> list[Note]:
     """How far the levels of tests hold with so few rows."""
-    rows, notes = f.n * f.terms.copies / f.terms.m, []
+    rows, notes = f.terms.rows_per_unknown(f.n), []
     for order, least in _TEST_ROWS.items():
         if rows < least and order in np.minimum(f.terms.orders, max(_TEST_ROWS)):
             kind = "pairs" if order == 2 else "three variables and more"

@@ -39,7 +39,7 @@ class PseudoLikelihood(PolynomialEstimator):
     tol : float, default=1e-3
         Distance from the optimum, in standard errors, at which the fit ends.
     max_iter : int, default=100
-        The largest number of Newton steps on all rows.
+        The largest number of Newton steps on all rows, in each stage of the ridge.
     n_jobs : int, optional
         Threads; None and −1 use all cores.
     progress : bool or callable, optional
@@ -60,7 +60,7 @@ class PseudoLikelihood(PolynomialEstimator):
     path_ : Path or None
         Strengths that were tried with ``Ridge("cv")``.
     ridge_ : array of shape (K,)
-        The ridge's strength on each term.
+        The diagonal of the ridge in the unknowns: ½ Σ r_k τ_k² is added to the objective.
     n_iter_ : int
         Newton steps over all stages.
     n_features_in_ : int

@@ -38,7 +38,8 @@ def free_start(f: Objective, free: Literal["quadratic", "own"] = "quadratic") ->
     if free == "own":
         low &= f.terms.orders == 1
     if low.any():
-        part, ridge = f.only(low), no_ridge(f)[low][:, low]
+        part = f.only(low)
+        ridge = no_ridge(part)
         tau[low] = newton(part, better(part, ridge, *_starts(part)), ridge, tol=0.1).tau
     return tau
 
@@ -123,7 +124,8 @@ def _climbed(
     first = enough[0] if enough else f
     low = tau = free_start(first, "quadratic" if penalty is None else penalty.free) if start is None else start
     if not np.any(f.terms.product_degrees > 2):
-        penalty, rungs = None, []
+        rungs = []
+        penalty = penalty if isinstance(penalty, Ridge) and penalty.free == "own" else None
     D = None if penalty is None else first.diagonal(f.terms.T @ tau)
 
     def ridge_on(part: Objective) -> csr_array:
@@ -150,10 +152,10 @@ def _with_hessian(f: Objective, fit: Fit) -> Fit:
 
 
 def _rungs(f: Objective, seed: int) -> list[Objective]:
-    """The objective on prefixes of one salted permutation of the kept rows."""
+    """The objective on prefixes of one salted permutation of the rows."""
     if not f.samples.in_memory:
         return []
     n = f.samples.n_rows
     order = np.random.default_rng([seed, 64]).permutation(n)
-    sizes = [n // part for part in _RUNGS if (n // part) * f.terms.copies >= _ROWS_PER_UNKNOWN * f.terms.m]
+    sizes = [n // part for part in _RUNGS if f.terms.rows_per_unknown(n // part) >= _ROWS_PER_UNKNOWN]
     return [f.take(np.sort(order[:size])) for size in sizes if size >= 100]

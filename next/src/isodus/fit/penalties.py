@@ -11,19 +11,20 @@ from sklearn.base import BaseEstimator
 
 from ..terms import Terms
 
-__all__ = ["Ridge", "WeakRidge", "ridge_matrix", "weak_factor"]
+__all__ = ["ENOUGH_ROWS", "Ridge", "WeakRidge", "ridge_matrix", "weak_factor"]
+
+ENOUGH_ROWS = 100
+"""Per unknown of a node, from which the weak ridge is its floor alone; below, fits are also scored on folds."""
 
 Array = np.ndarray
 _STRENGTH = 0.1
 _FLOOR = 3e-4  # keeps near-copies of columns finite; intervals at a correlation of .99 cover as without a ridge
-_ENOUGH = 100  # rows per local parameter from which only the floor remains
 _FEW = 5  # unknowns of a node below which there is no ridge
 
 
 def weak_factor(terms: Terms, n: float) -> float:
     """(8m/n)⁴ + 3e-4: what the default ridge is multiplied by; 0 below five unknowns per node."""
-    rows = n * terms.copies
-    return 0.0 if terms.m < _FEW else (8 * terms.m / rows) ** 4 + _FLOOR
+    return 0.0 if terms.m < _FEW else (8 / terms.rows_per_unknown(n)) ** 4 + _FLOOR
 
 
 def ridge_matrix(
@@ -46,7 +47,7 @@ def ridge_matrix(
 class WeakRidge:
     """The default: steadies a fit and does not select. Two stages, one from 100 rows per local parameter on.
 
-    n: the rows that decide the factor, where it is not those of the fit: a fold is fitted as its whole was.
+    n: the rows that decide the factor, where these are not those of the fit: a fold takes the number of all rows.
     """
 
     free: Literal["quadratic", "own"] = "quadratic"
@@ -56,7 +57,7 @@ class WeakRidge:
 
     def stages(self, terms: Terms, n: float) -> int:
         """How often A_kk is taken anew."""
-        return 1 if n * terms.copies >= _ENOUGH * terms.m else 2
+        return 1 if terms.rows_per_unknown(n) >= ENOUGH_ROWS else 2
 
     def matrix(self, terms: Terms, diagonal: Array, n: float) -> csr_array:
         """The ridge in τ."""

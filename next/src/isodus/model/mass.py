@@ -45,7 +45,7 @@ def draw_notes(draws: Draws, fitted: Fitted | None, names: Sequence[str], axes: 
     return notes
 
 
-def partition_notes(found: LogPartition, draws: Draws | None) -> list[Note]:
+def partition_notes(found: LogPartition, draws: Draws | None = None) -> list[Note]:
     """A warning where log Z is an estimate with a large error, or by chains that do not reach all of the density."""
     lost = draws is not None and (draws.unresolved.any() or _effective(draws) < _MIXED * len(draws.X))
     if found.method == "annealed" and lost:

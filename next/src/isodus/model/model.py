@@ -74,7 +74,7 @@ class PolynomialModel:
 
     def __init__(self, terms: Terms, tau: Array, names: Sequence[str], fitted: Fitted | None = None) -> None:
         self.terms, self.tau, self.names, self.fitted = terms, np.asarray(tau, float), tuple(names), fitted
-        self.theta = self.terms.T @ self.tau
+        self.theta = terms.T @ self.tau
         self.notes: list[Note] = [] if fitted is None else fitted.notes
         self._log_partition: dict[Any, sampling.LogPartition] = {}
 
@@ -250,15 +250,14 @@ class PolynomialModel:
             found = sampling.log_partition(self.terms, self.theta, generator(random_state))
             if not np.isfinite(found.value):
                 raise self._no_density("The model has no density, so log Z does not exist.")
-            draws = None
+            notes = partition_notes(found)
             if self.fitted is not None or found.method == "annealed":  # where is the mass, and do chains mix?
                 draws = sampling.sample(self.terms, self.theta, 1000, np.random.default_rng(0))
-                self._report(draw_notes(draws, self.fitted, self.names, self.terms.axes))
-            self._report(partition_notes(found, draws))
+                notes = [*draw_notes(draws, self.fitted, self.names, self.terms.axes), *partition_notes(found, draws)]
+            self._report(notes)
             if kept is not None:
                 self._log_partition[kept] = found
-        value = float(found.value)
-        return (value, float(found.stderr)) if return_stderr else value
+        return (float(found.value), float(found.stderr)) if return_stderr else float(found.value)
 
     def logpdf(self, X: Any, log_partition: float | None = None) -> Array:
         """The logarithm of the density in the units of X, (n,); −∞ where a value is not on its axis.

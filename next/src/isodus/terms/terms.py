@@ -56,7 +56,7 @@ class Terms:
     identity : bool
         Whether T is the identity.
     copies : int
-        How many terms share an unknown at least: tied variables multiply the rows.
+        The smallest number of terms that share one unknown; tied variables multiply the rows.
     """
 
     def __init__(self, axes: Sequence[Axis], keys: Sequence[Key], ties: Sequence[int] | None = None) -> None:
@@ -146,6 +146,10 @@ class Terms:
     def m(self) -> int:
         """The largest number of unknowns at one node."""
         return max(len(unknowns) for unknowns, _ in self.local_T)
+
+    def rows_per_unknown(self, n: float) -> float:
+        """Of n rows, how many there are for each unknown of a node; those of tied variables add up."""
+        return n * self.copies / max(self.m, 1)
 
     def condition(self) -> float:
         """Condition number of T."""
