@@ -374,3 +374,12 @@ def test_on_a_terminal_the_first_samples_are_shown(tmp_path, frame, monkeypatch,
     shown = capsys.readouterr()
     assert len(shown.out.splitlines()) == 1 + 10
     assert "the first" not in shown.err
+
+
+def test_a_gaussian_is_not_rejected_by_too_few_rows(tmp_path):
+    """The joint test of 54 terms on 300 rows rejects Gaussian data nearly always, so that it is not relied on."""
+    data = tmp_path / "d.csv"
+    X = np.random.default_rng(3).standard_normal((300, 4))
+    pd.DataFrame(X, columns=list("abcd")).to_csv(data, index=False)
+    done = isodus("fit", data, "--degree", "4", "-o", tmp_path / "m.json")
+    assert b"a Gaussian? not tested reliably: with fewer than 50 samples a term p is too small: of " in done.stdout

@@ -86,7 +86,11 @@ def test_probabilities_of_values_are_not_compared_with_a_density():
         compare({"spin": spin, "three": other}, X)
     with pytest.raises(ValueError, match="x0 has a density by large and the values -1, 1 by small"):
         nested_test(line, spin)
-    assert compare({"spin": spin, "truth": SPIN_AND_LINE}, X).recommended in ("spin", "truth")
+    new = np.asarray(SPIN_AND_LINE.sample(500, rng=1))
+    assert compare({"spin": spin, "truth": SPIN_AND_LINE}, new).recommended in ("spin", "truth")
+    with pytest.warns(UserWarning, match="rows that spin was fitted to.* no model is recommended"):
+        same = compare({"spin": spin, "truth": SPIN_AND_LINE}, X)
+    assert (same.recommended, same.verdict) == (None, "no verdict: these are the rows that spin was fitted to")
 
 
 @pytest.mark.filterwarnings("ignore:sample_weight sums to")

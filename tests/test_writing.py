@@ -6,6 +6,8 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
 from processes import isodus
@@ -150,7 +152,8 @@ def test_what_fails_half_way_changes_nothing(tmp_path, kind):
     assert kind == "new" or path.read_text() == "before"
 
 
-def test_a_disk_without_room_leaves_a_file_with_two_names_as_it_was(tmp_path):
+@pytest.mark.parametrize(("room", "size"), [(10_000, 100_000), (65_000, 200_000), (700_000, 3_000_000)])
+def test_a_disk_without_room_leaves_a_file_with_two_names_as_it_was(tmp_path, room, size):
     """A limit on the size of files stands for a full disk."""
     path = tmp_path / "x"
     path.write_text("before")
@@ -159,8 +162,8 @@ def test_a_disk_without_room_leaves_a_file_with_two_names_as_it_was(tmp_path):
         "import resource, signal",
         "from isodus import io",
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)",
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))",
-        f"io.write_text({str(path)!r}, 'x' * 100_000)",
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))",
+        f"io.write_text({str(path)!r}, 'x' * {size})",
     )
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
     assert "cannot be written: File too large" in done.stderr
@@ -200,6 +203,34 @@ def test_standard_output(model, tmp_path):
         assert b"both write to standard output" in done.stderr
     done = isodus("fit", data, "-o", "-", "--report", "-")
     assert b"-o and --report both write to" in done.stderr
+
+
+def test_standard_output_that_is_text_or_closed(tmp_path, monkeypatch):
+    said = StringIO()
+    with redirect_stdout(said):
+        MODEL.save("-")
+        with pytest.raises(OSError, match="takes text only"), io.writing("-", binary=True) as f:
+            f.write(b"\xff\xfe")
+    assert json.loads(said.getvalue())["format"] == "isodus-model"
+    (tmp_path / "x").write_text("before")
+    os.link(tmp_path / "x", tmp_path / "y")
+    monkeypatch.setattr(sys, "stdout", None)
+    io.write_text(tmp_path / "x", "after")
+    with pytest.raises(OSError, match="- cannot be written: standard output is closed"):
+        io.write_text("-", "text")
+    assert (tmp_path / "y").read_text() == "after"
+
+
+def test_two_outputs_of_one_name_are_refused(tmp_path):
+    data = tmp_path / "d.csv"
+    MODEL.save(tmp_path / "m.json")
+    data.write_bytes(isodus("sample", tmp_path / "m.json", "-n", "50", "-o", "-").stdout)
+    (tmp_path / "link.html").symlink_to(tmp_path / "x.html")
+    for report in ("x.html", "link.html"):
+        done = isodus("fit", data, "-o", tmp_path / "x.html", "--report", tmp_path / report)
+        assert done.returncode == 1
+        assert b"the report would replace the model" in done.stderr
+    assert left(tmp_path) == ["d.csv", "link.html", "m.json"]
 
 
 def test_standard_output_into_a_file_is_added_to_not_replaced(model, tmp_path):

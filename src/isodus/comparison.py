@@ -104,7 +104,8 @@ def compare(models: Mapping[str, Any] | Sequence[Any], X: Any, *, sample_weight:
     if same:
         warn(
             f"X has the number, middles and spreads of the rows that {listed(same)} was fitted to. On such rows the "
-            "model with the most terms looks best. Compare on rows that no model was fitted to"
+            "model with the most terms looks best, so that no model is recommended. Compare on rows that no model was "
+            "fitted to"
         )
     if not weight.sum() > 1:
         raise ValueError(
@@ -122,6 +123,8 @@ def compare(models: Mapping[str, Any] | Sequence[Any], X: Any, *, sample_weight:
     needed = pd.DataFrame(tests, columns=["name", "chi2", "df", "p_value", "note"])
     on_line = all(model.basis.spaces is None for model in named.values())
     verdict = _verdict(table, needed, chosen) if on_line else _plain_verdict(table, chosen)
+    if same and len(named) > 1:
+        chosen, verdict = None, f"no verdict: these are the rows that {listed(same)} was fitted to"
     return Comparison(table, needed, _nested(named), chosen, verdict)
 
 

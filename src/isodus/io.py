@@ -143,10 +143,10 @@ def _descriptor(path: Path) -> int | None:
 
 def _copy(content: IO[bytes], path: Path) -> None:
     """Into standard output, a pipe, a device, or over a file, in place."""
-    sys.stdout.flush()
+    if sys.stdout is not None:  # closed by the caller
+        sys.stdout.flush()
     if path == STDOUT:
-        shutil.copyfileobj(content, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        _to_stdout(content)
         return
     descriptor = _descriptor(path)
     if descriptor is not None or is_stream(path):
@@ -154,17 +154,41 @@ def _copy(content: IO[bytes], path: Path) -> None:
         with os.fdopen(handle, "wb") as f:
             shutil.copyfileobj(content, f)
         return
-    with open(path, "r+b") as f:
-        size = f.seek(0, os.SEEK_END)
+    handle = os.open(path, os.O_WRONLY)  # no buffer, of which the rest would be written when the file is closed
+    try:
+        size = os.lseek(handle, 0, os.SEEK_END)
         try:  # what is longer first: where the disk has no room for it, nothing has changed
             content.seek(size)
-            shutil.copyfileobj(content, f)
-            f.flush()
+            _write_all(handle, content)
         except OSError:
-            os.ftruncate(f.fileno(), size)
+            os.ftruncate(handle, size)
             raise
         content.seek(0)
-        f.seek(0)
-        left = min(size, os.fstat(content.fileno()).st_size)
-        f.write(content.read(left))
-        f.truncate(os.fstat(content.fileno()).st_size)
+        os.lseek(handle, 0, os.SEEK_SET)
+        _write_all(handle, content, size)
+        os.ftruncate(handle, os.fstat(content.fileno()).st_size)
+    finally:
+        os.close(handle)
+
+
+def _to_stdout(content: IO[bytes]) -> None:
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "standard output is closed")
+    if hasattr(sys.stdout, "buffer"):
+        shutil.copyfileobj(content, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    try:  # a text stream in its place, as in a notebook
+        sys.stdout.write(content.read().decode("utf-8"))
+    except UnicodeDecodeError:
+        raise OSError(errno.EINVAL, "standard output takes text only here; name a file") from None
+
+
+def _write_all(handle: int, content: IO[bytes], most: int | None = None) -> None:
+    """The rest of the content, or at most so many bytes, to a descriptor."""
+    left = most
+    while chunk := content.read(1 << 20 if left is None else min(left, 1 << 20)):
+        view = memoryview(chunk)
+        while view:
+            view = view[os.write(handle, view) :]
+        left = None if left is None else left - len(chunk)

@@ -99,7 +99,11 @@ def check_output(
         where = str(output) if target.exists() else f"the folder {target.parent}"
         raise ValueError(f"{where} cannot be written{'' if target.exists() else ' into'}: {error.strerror}") from None
     for file, content in sources.items():
-        if file is not None and output.exists() and file.exists() and output.samefile(file):
+        if file is None:
+            continue
+        if os.path.realpath(output) == os.path.realpath(file) or (
+            output.exists() and file.exists() and output.samefile(file)
+        ):
             raise ValueError(f"{what} would replace {content} in {file}: name another file")
 
 

@@ -46,6 +46,7 @@ __all__ = ["fit"]
 _REMEDY = "Use --transform asinh, or leave those columns or rows out"
 _MOST_CANDIDATES = 20_000
 _MOST_SCORED = 200_000  # rows that scores are taken on, where there are more
+_ROWS_A_TERM = 50  # samples from which the joint test of terms above degree 2 holds its level
 _WORSE = 0.01  # nats per variable by which a model that predicts worse is warned of
 _ROUNDS = 3  # of filling in what is missing and learning again
 
@@ -386,6 +387,8 @@ def _gaussian_verdict(test: Mapping[str, Any] | None, model: PolynomialModel) ->
     said = ["too small, as they were chosen from the same rows"] if chosen_from_the_same(model) else []
     said += [f"{counted(held, 'term')} held at a bound, not tested"] if held else []
     what += f" ({'; '.join(said)})" if said else ""
+    if model.n_samples is not None and model.n_samples < _ROWS_A_TERM * test["df"]:
+        return f"not tested reliably: with fewer than {_ROWS_A_TERM} samples a term p is too small: {what}"
     return f"rejected: {what}" if test["p_value"] < 0.05 else f"not rejected: {what}"
 
 

@@ -123,7 +123,7 @@ def fit_notes(
     if scored is not None and scored.gain < -_WORSE:
         notes.append(_worse(scored, f, penalty))
     elif scored is None and fit.status == "converged" and f.terms.rows_per_unknown(f.n) < ENOUGH_ROWS:
-        text = "The held-out check was interrupted. The fit is complete, but may predict new rows worse than a Gaussian."
+        text = "The held-out check was interrupted. The fit is complete, but may predict worse than a Gaussian."
         notes.append(Note("held out", "warning", (), {}, text))
     if path is not None and path.best.free == "Gaussian":
         text = "Of all strengths, none predicts held-out rows better than the Gaussian, which is therefore the model."

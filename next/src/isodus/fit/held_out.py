@@ -64,7 +64,7 @@ def _log_base(f: Objective, X: Array) -> Array:
 def fold_objectives(
     f: Objective, build: Callable[[Samples], Objective], fold: Array
 ) -> list[tuple[Objective, Objective]]:
-    """Training and validation objectives of each fold, with axes of each fold's own: axes made of all rows would flatter the fold.
+    """Training and validation objectives of each fold, with axes of its own: those of all rows would flatter it.
 
     Where the rows of a fold are not enough for axes, they are those of all rows.
     """
