@@ -58,7 +58,7 @@ def choose_axis(
         values = x if extremes is None else np.append(x, extremes)
         if not support.contains(values).all():
             value = values[~support.contains(values)][0]
-            raise ValueError(f"the axis given as support does not contain {value:g}. Use a wider one, or drop such rows")
+            raise ValueError(f"the axis given as support does not contain {value:g}. Use a wider one, or drop rows")
         return support
     if support == "circle":
         return Circle.fit(x, degree)
