@@ -86,6 +86,7 @@ def test_a_pile_is_noted_by_name():
 
 
 @pytest.mark.parametrize("scale", ["robust", "cdf"])
+@pytest.mark.filterwarnings("ignore:Held out, this model scores 0.01 nats per variable below a Gaussian")
 def test_one_row_at_a_million_spreads(scale):
     wild, new = np.random.default_rng(1).standard_normal((2, 2000, 2))
     plain = PseudoLikelihood(4, scale=scale).fit(wild).score(new)
@@ -178,3 +179,41 @@ def test_an_axis_that_does_not_hold_the_rows_is_refused():
     axis = Interval.fit(np.linspace(0, 1, 50), 4, ends=(0.0, 1.0))
     with pytest.raises(ValueError, match="Column 'x1': the axis given as support does not contain -?[0-9.]+"):
         PseudoLikelihood(4, support={1: axis}).fit(pair)
+
+
+@pytest.mark.parametrize("unit", [1e-27, 1e-100, 1e77, 1e100])
+def test_units_whose_powers_are_out_of_range_are_refused(unit):
+    X = unit * np.random.default_rng(0).standard_normal((300, 2))
+    with pytest.raises(ValueError, match="Column 'x0' has .* powers of degree 6 are beyond the range of numbers"):
+        PseudoLikelihood(6).fit(X)
+
+
+def test_ties_need_one_support():
+    X = np.abs(np.random.default_rng(0).standard_normal((300, 2)))
+    basis = MonomialBasis([(0, 0), (1, 1), (0, 1)], ties=[0, 0, 1])
+    with pytest.raises(ValueError, match="'x0', 'x1' share parameters, .* different supports"):
+        PseudoLikelihood(basis=basis, support={1: "positive"}).fit(X)
+
+
+@pytest.mark.parametrize("basis", ["ab", ["ab"], [("a",), "b"]])
+def test_names_alone_are_no_terms(basis):
+    with pytest.raises(ValueError, match=r"tuple of variables, such as \(0, 0, 1\) for x0² x1 or \('a',\)"):
+        MonomialBasis(basis)
+
+
+def test_ends_far_from_the_data_are_none():
+    X = np.random.default_rng(0).standard_normal((500, 2))
+    wide = PseudoLikelihood(2, support=(-1e4, 1e4)).fit(X)
+    assert wide.score(X) == pytest.approx(PseudoLikelihood(2).fit(X).score(X), abs=0.02)
+
+
+def test_a_fit_that_scores_below_a_gaussian_is_checked_with_any_number_of_rows():
+    """Two columns of correlation .99 on bounded axes, and without their product; the Gaussian is nearly the truth."""
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.99], [0.99, 1.0]], 3000)
+    with pytest.warns(IsodusWarning, match="below a Gaussian. Use scale='robust', or"):
+        est = PseudoLikelihood(4, scale="cdf").fit(X)
+    assert est.held_out_.gain < -0.05
+    with pytest.warns(IsodusWarning, match="below a Gaussian. Include all terms up to degree 2"):
+        PseudoLikelihood(basis=[(0, 0), (1, 1)]).fit(X)
+    assert PseudoLikelihood(4).fit(X).held_out_ is None

@@ -6,8 +6,8 @@ import pytest
 from scipy.integrate import dblquad
 from scipy.stats import multivariate_normal
 
-from isodus import PolynomialModel, PseudoLikelihood, datasets
-from isodus.axes import Line, WholeLine
+from isodus import IsodusWarning, PolynomialModel, PseudoLikelihood, datasets
+from isodus.axes import Circle, Line, WholeLine
 
 
 def polynomial_energy(theta, X):
@@ -158,7 +158,8 @@ def test_polynomial_of_a_fit_is_its_energy(pair, triple):
 
 def test_polynomial_of_a_basis_without_lower_terms():
     X = datasets.paper_pair(500) + np.array([3.0, -1.0])
-    model = PseudoLikelihood(4, basis=[(0, 0), (1, 1), (0, 1), (0, 0, 0, 0), (1, 1, 1, 1)]).fit(X).model_
+    with pytest.warns(IsodusWarning, match="below a Gaussian. Include all terms up to degree 2"):
+        model = PseudoLikelihood(4, basis=[(0, 0), (1, 1), (0, 1), (0, 0, 0, 0), (1, 1, 1, 1)]).fit(X).model_
     assert sorted(model.to_dict()) == [(0, 0), (0, 0, 0, 0), (0, 1), (1, 1), (1, 1, 1, 1)]
     gap = model.energy(X) - polynomial_energy(model.to_dict(), X)
     assert np.ptp(gap) < 1e-9 * np.abs(model.energy(X)).max()
@@ -238,3 +239,28 @@ def test_from_dict_on_given_axes_without_lower_terms():
 def test_from_dict_refuses_by_name(coefficients, options, message):
     with pytest.raises(ValueError, match=message):
         PolynomialModel.from_dict(coefficients, **options)
+
+
+def test_a_circle_is_in_terms_of_cosines_and_sines():
+    """Coefficients are those of cos x and sin x, whatever the functions are inside."""
+    angles = np.random.default_rng(0).vonmises(0.3, 2.0, (4000, 1))
+    model = PseudoLikelihood(1, support="circle").fit(angles).model_
+    a, b = (model.to_dict()[key] for key in ((0,), (0, 0)))
+    x = np.linspace(0, 6, 7)
+    gap = model.energy(x[:, None]) - (a * np.cos(x) + b * np.sin(x))
+    assert np.ptp(gap) < 1e-12
+    assert np.hypot(a, b) == pytest.approx(2.0, abs=4 * model.stderr.max())
+    given = PolynomialModel.from_dict({(0,): 1.0, (0, 0): 0.5}, axes=[Circle(2)])
+    np.testing.assert_allclose(given.energy(x[:, None]), np.cos(x) + 0.5 * np.sin(x))
+    assert given.to_dict() == pytest.approx({(0,): 1.0, (0, 0): 0.5})
+
+
+def test_whether_a_model_by_hand_has_an_integral_is_asked_before_draws():
+    one = PolynomialModel.from_dict({(0,) * 4: 1, (0, 0, 0, 1): -4, (0, 0, 1, 1): 6, (0, 1, 1, 1): -4, (1,) * 4: 1})
+    for f in (one.log_partition, lambda: one.sample(5), lambda: one.logpdf([[0.0, 0.0]])):
+        with pytest.raises(ValueError, match="no density. .* not integrable. E does not change along"):
+            f()
+    with pytest.warns(IsodusWarning, match="cannot tell whether this model has a density"):
+        PolynomialModel.from_dict({(0, 0, 1, 1): 1, (0, 0): 1, (1, 1): 0.01, (0, 1, 1): 0.001}).sample(5)
+    with pytest.raises(ValueError, match="out of range. Use other units"):
+        PolynomialModel.from_dict({(0,) * 4: 1e-308}).log_partition()

@@ -106,7 +106,8 @@ class Axis(ABC):
 
     A subclass gives `degrees`, `functions`, `log_base` and `nodes`, as a frozen dataclass whose fields are what a file
     keeps; integrals, distribution functions and quantiles are derived. What an axis does not have is None: derivatives
-    and boundary (score matching), powers (monomials of x), power_reference (the paper's density), unclamped, on_window.
+    and boundary (score matching), powers (monomials of x), power_reference (the paper's density), unclamped, on_window,
+    wider.
     """
 
     kind: ClassVar[str]
@@ -131,6 +132,7 @@ class Axis(ABC):
     unclamped: Callable[[], Axis] | None = None
     gaussian_moments: Callable[[], tuple[float, float]] | None = None
     on_window: Callable[[float, float], Axis] | None = None
+    wider: Callable[[], Axis] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -169,6 +171,11 @@ class Axis(ABC):
     def ends(self) -> tuple[float, float]:
         """Least and largest value, ∓∞ where there is none; of a circle, one turn."""
         return -np.inf, np.inf
+
+    @property
+    def norms(self) -> Array:
+        """φ_l over the function that `name` names, (J,), where an axis has no powers."""
+        return np.ones(len(self.degrees))
 
     def coordinate(self, x: Array) -> Array:
         """What derivatives are taken with respect to: x itself unless an axis has units of its own."""

@@ -99,6 +99,11 @@ class Bounded(Smooth):
         """The l-th Legendre polynomial of u, which is no power of x."""
         return f"P{l + 1}({variable})"
 
+    @property
+    def norms(self) -> Array:
+        """√(2l + 1) of the l-th Legendre polynomial."""
+        return np.sqrt(2 * self.degrees + 1.0)
+
     def to_unit(self, x: Array) -> Array:
         """u = 2F(x) − 1, as a difference of what lies below x and what lies above it."""
         return self._by_rows(x)[0]

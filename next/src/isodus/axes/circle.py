@@ -58,6 +58,11 @@ class Circle(Axis):
         return f"{'sin' if l % 2 else 'cos'}({variable if k == 1 else f'{k} {variable}'})"
 
     @property
+    def norms(self) -> Array:
+        """√2."""
+        return np.full(len(self.degrees), np.sqrt(2))
+
+    @property
     def ends(self) -> tuple[float, float]:
         """One turn."""
         return 0.0, 2 * np.pi

@@ -11,9 +11,9 @@ from .base import Array, Boundary
 from .line import Line, tail_length, window
 from .polynomial import Polynomial, middle_and_spread, recurrence
 
-__all__ = ["HalfLine"]
+__all__ = ["FAR", "HalfLine"]
 
-_FAR = 100.0  # spreads from the middle, where a start no longer matters
+FAR = 100.0  # spreads from the middle, where a start no longer matters
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +65,13 @@ class HalfLine(Polynomial):
         least, most = extremes or (x.min(), x.max())
         if least < start if direction > 0 else most > start:
             side = "at least" if direction > 0 else "at most"
-            raise ValueError(f"values from {least:g} to {most:g} are not all {side} {start:g}")
+            raise ValueError(
+                f"values from {least:g} to {most:g} are not all {side} {start:g}. Use another support or drop rows"
+            )
         weight = np.ones(len(x)) if weight is None else weight
         location, scale = middle_and_spread(x, weight)
         y, edge = (x - location) / scale, (start - location) / scale
-        if abs(edge) > _FAR:
+        if abs(edge) > FAR:
             return Line.fit(x, degree, weight, extremes)
         low, high = window((least - location) / scale, (most - location) / scale)
         low, high = (edge, high) if direction > 0 else (low, edge)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from .base import Array, Boundary
-from .polynomial import Polynomial, recurrence
+from .half_line import FAR, HalfLine
+from .line import Line
+from .polynomial import Polynomial, middle_and_spread, recurrence
 
 __all__ = ["Interval"]
 
@@ -35,8 +37,12 @@ class Interval(Polynomial):
         weight: Array | None = None,
         extremes: tuple[float, float] | None = None,
         ends: tuple[float, float] = (-1.0, 1.0),
-    ) -> Self:
-        """The axis of a column between `ends`."""
+    ) -> Interval | HalfLine | Line:
+        """The axis of a column between `ends`.
+
+        An end more than a hundred spreads from the middle is none: no mass is near it, and the nodes would be too far
+        apart.
+        """
         start, end = map(float, ends)
         if not (np.isfinite([start, end]).all() and start < end):
             raise ValueError(f"the ends of an interval must be finite and in order, not {start:g} and {end:g}")
@@ -45,8 +51,17 @@ class Interval(Polynomial):
         y = (x - location) / scale
         least, most = extremes or (x.min(), x.max())
         if least < start or most > end:
-            raise ValueError(f"values from {least:g} to {most:g} are not all between {start:g} and {end:g}")
+            raise ValueError(
+                f"values from {least:g} to {most:g} are not all between {start:g} and {end:g}. Use other ends"
+            )
         weight = np.ones(len(x)) if weight is None else weight
+        middle, spread = middle_and_spread(x, weight)
+        near = [abs(edge - middle) <= FAR * spread for edge in (start, end)]
+        if not all(near):
+            if not any(near):
+                return Line.fit(x, degree, weight, extremes)
+            edge, direction = (start, 1.0) if near[0] else (end, -1.0)
+            return HalfLine.fit(x, degree, weight, extremes, start=edge, direction=direction)
         return cls(location, scale, low, high, 1.0, *recurrence(y, weight, degree))
 
     def boundary(self, x: Array) -> Boundary:

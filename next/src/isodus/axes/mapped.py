@@ -193,6 +193,11 @@ class Mapped(Axis):
         return None if inner is None else lambda x: inner(self.map.forward(x))
 
     @property
+    def norms(self) -> Array:
+        """Those of the axis of g(x)."""
+        return self.axis.norms
+
+    @property
     def ends(self) -> tuple[float, float]:
         """Where those of the axis of g(x) are reached."""
         start, end = self.map.inverse(np.array(self.axis.ends))

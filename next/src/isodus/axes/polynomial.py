@@ -247,7 +247,10 @@ def recurrence(y: Array, weight: Array, degree: int) -> tuple[Array, Array]:
         q = (y - alpha[-1]) * p - last * older
         last = float(np.sqrt(share @ (q * q)))
         if not last > 1e-8:
-            raise ValueError(f"the column has too few different values for polynomials of degree {degree}: {k + 1}")
+            raise ValueError(
+                f"the column has {k + 1} different values, too few for polynomials of degree {degree}. Use degree "
+                f"{k} or less, or support 'values'"
+            )
         beta.append(last)
         older, p = p, q / last
     return np.array(alpha), np.array(beta)
@@ -273,6 +276,6 @@ def mean_and_deviation(x: Array, weight: Array | None) -> tuple[float, float]:
 def check_spread(middle: float, spread: float) -> None:
     """A ValueError for a column that is constant, or in units in which squares are beyond the range of numbers."""
     if not spread > 1e-14 * abs(middle) and np.isfinite(spread):
-        raise ValueError("the column is constant, so its density does not exist")
+        raise ValueError("the column is constant up to rounding, so its density does not exist; subtract its mean")
     if not _LEAST < spread < 1 / _LEAST:
         raise ValueError(f"the column has a spread of {spread:.3g}, which is out of range; multiply it by a constant")

@@ -111,5 +111,7 @@ def _index(values: Array, x: Array) -> Array:
     other = values[index] != x
     if np.any(other):
         shown = ", ".join(f"{value:g}" for value in values[:10])
-        raise ValueError(f"{np.asarray(x)[other].flat[0]!s} is not one of the values of this axis: {shown}")
+        raise ValueError(
+            f"{np.asarray(x)[other].flat[0]!s} is not one of the values of this axis: {shown}. Drop such rows"
+        )
     return index

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, Self
 
@@ -247,6 +247,11 @@ class Window(Smooth):
     def from_unit(self, u: Array) -> Array:
         """x at u."""
         return self.location + self.scale * (self.low + (self.high - self.low) * (u + 1) / 2)
+
+    def wider(self) -> Axis:
+        """The same on twice the window."""
+        more = (self.high - self.low) / 2
+        return replace(self, low=self.low - more, high=self.high + more)
 
     finest: ClassVar[int] = 72
 

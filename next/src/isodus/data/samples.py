@@ -28,6 +28,7 @@ __all__ = [
 Array = np.ndarray
 R = TypeVar("R")
 
+_MOST_WEIGHT = 1e12
 KEPT_ROWS = 1 << 17
 """How many rows are kept at most, wherever the samples live."""
 
@@ -236,7 +237,12 @@ def checked_weights(sample_weight: Any, n: int) -> Array:
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}, but X has {n} rows. Pass one weight per row.")
     weight = numbers(weight, "sample_weight")
-    for wrong, kind in ((~np.isfinite(weight), "NaN or infinite (inf)"), (weight < 0, "negative")):
+    too_many = weight > _MOST_WEIGHT
+    for wrong, kind in (
+        (~np.isfinite(weight), "NaN or infinite (inf)"),
+        (weight < 0, "negative"),
+        (too_many, f"above {_MOST_WEIGHT:.0e}"),
+    ):
         if wrong.any():
             raise ValueError(
                 f"sample_weight is {kind} in row {int(np.argmax(wrong))} ({int(wrong.sum()):,} such rows). Weights "

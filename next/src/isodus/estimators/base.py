@@ -18,7 +18,7 @@ from .._core.threads import one_blas_thread, workers
 from ..axes.choose import Scale, Support
 from ..data import MemorySamples, Samples, as_samples, checked_groups, checked_weights, column_facts, columns_of
 from ..fit.folds import FOLDS, folds
-from ..fit.held_out import HeldOut, held_out
+from ..fit.held_out import HeldOut, below_reference, held_out
 from ..fit.learn import MOST_COVARIANCE, learn
 from ..fit.newton import Fit
 from ..fit.objective import Objective
@@ -183,7 +183,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         positive_integer(self.max_iter, "max_iter")
         if isinstance(self.penalty, Ridge):
             self.penalty.check()
-        elif self.penalty not in ("weak", None):
+        elif self.penalty is not None and not (isinstance(self.penalty, str) and self.penalty == "weak"):
             raise ValueError(f"penalty must be 'weak', None or a Ridge, not {self.penalty!r}.")
         return WeakRidge() if self.penalty == "weak" else self.penalty
 
@@ -218,7 +218,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
                 return fit, path, HeldOut(path.best.score, path.reference_score, path.reference, gains)
             fit = learn(f, penalty, self.tol, self.max_iter, seed, progress=say)
             rows = f.terms.rows_per_unknown(f.n)
-            if rows >= ENOUGH_ROWS or fit.status in ("singular", "interrupted"):
+            enough = rows >= ENOUGH_ROWS and not below_reference(f, fit)
+            if enough or fit.status in ("singular", "interrupted"):
                 return fit, None, None
             say("scoring folds")
             try:

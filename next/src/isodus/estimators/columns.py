@@ -22,6 +22,7 @@ __all__ = ["Penalty", "Spec", "by_folds", "check_columns", "check_terms", "make_
 
 Penalty = WeakRidge | Ridge | None
 _MOST_TERMS = 20_000
+_MOST_DIGITS = 290  # of variances of coefficients
 _MOST_CONDITION = 3e8  # of T: the Hessian has its square, which float64 holds up to here
 
 
@@ -114,6 +115,7 @@ def _make_axes(samples: Samples, spec: Spec, known: Sequence[Axis] | None) -> li
     """The axis of each column; variables whose terms are tied share one, made of their pooled rows."""
     keys, p = spec.keys, len(samples.names)
     degrees = [spec.degree if keys is None else max(1, *(key.count(i) for key in keys)) for i in range(p)]
+    degrees_of_terms = spec.degree if keys is None else max(map(len, keys))
     if keys is None:
         gaussian = spec.degree == 2
     else:
@@ -122,6 +124,11 @@ def _make_axes(samples: Samples, spec: Spec, known: Sequence[Axis] | None) -> li
     axes: dict[int, Axis] = {}
     for group in _tied_variables(spec, p):
         first = group[0]
+        if any(spec.supports[i] != spec.supports[first] for i in group):
+            raise ValueError(
+                f"Columns {listed([samples.names[i] for i in group])} share parameters, and so one axis, but have "
+                "different supports. Use one support for all of them."
+            )
         if known is not None and not known[first].continuous:
             axes |= {i: known[i] for i in group}
             continue
@@ -133,6 +140,13 @@ def _make_axes(samples: Samples, spec: Spec, known: Sequence[Axis] | None) -> li
         except ValueError as error:
             kind = "Column" if len(group) == 1 else "Columns"
             raise ValueError(f"{kind} {listed([samples.names[i] for i in group])}: {error}") from None
+        extent = np.log10([axis.unit, *np.maximum(np.abs(ends), axis.unit)])
+        if axis.powers is not None and np.any(2 * degrees_of_terms * np.abs(extent) > _MOST_DIGITS):
+            raise ValueError(
+                f"Column {samples.names[first]!r} has values around {max(map(abs, ends)):.2g} with a spread of "
+                f"{axis.unit:.2g}, whose powers of degree {degrees_of_terms} are beyond the range of numbers. "
+                "Multiply it by a constant."
+            )
         axes |= dict.fromkeys(group, axis)
     return [axes[i] for i in range(p)]
 

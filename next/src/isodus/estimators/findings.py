@@ -179,8 +179,12 @@ def _worse(scored: HeldOut, f: Objective, penalty: Penalty) -> Note:
     """A warning that the reference predicts new rows better."""
     better = "a Gaussian" if scored.reference == "Gaussian" else "independent variables"
     loss = f"{-scored.gain:.2f} nats" if np.isfinite(scored.gain) else "infinitely many nats"
-    remedy = "Use penalty=Ridge(strength='cv')."
-    if by_folds(penalty):
+    remedy, p = "Use penalty=Ridge(strength='cv').", len(f.axes)
+    if scored.reference == "Gaussian" and np.sum(f.terms.degrees <= 2) < p * (p + 3) // 2:
+        remedy = "Include all terms up to degree 2, which a Gaussian has."
+    elif any(axis.powers is None for axis in f.axes if axis.continuous and axis.ordered):
+        remedy = "Use scale='robust', or penalty=Ridge(strength='cv')."
+    elif by_folds(penalty):
         remedy = "Lower the degree." if f.terms.degrees.max() > 2 else "Use more rows or fewer columns."
     text = f"Held out, this model scores {loss} per variable below {better}. {remedy}"
     numbers = {"score": scored.score, "reference": scored.reference_score, "gain": scored.gain}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data import Samples
+from ..data import Block, Samples
 from ..losses import PseudoLikelihoodLoss
 from .gaussian import fitted_gaussian
 from .learn import learn, no_ridge
@@ -15,7 +15,7 @@ from .newton import Fit, newton
 from .objective import Objective
 from .penalties import Ridge, WeakRidge
 
-__all__ = ["HeldOut", "fold_objectives", "held_out", "node_scores", "reference_scores"]
+__all__ = ["HeldOut", "below_reference", "fold_objectives", "held_out", "node_scores", "reference_scores"]
 
 Array = np.ndarray
 _STEPS = 50  # of each stage of a fold's fit, which starts from the answer
@@ -53,12 +53,11 @@ class HeldOut:
 def node_scores(f: Objective, tau: Array) -> Array:
     """Mean log P(x_i | rest) of each variable in the units of X, (p,), whatever the loss of the fit."""
     f = f.with_loss(PseudoLikelihoodLoss())
-    base = f.samples.sum(lambda block: block.weight @ _log_base(f, block.X), f.n_jobs) / f.n
-    return base - f(tau, 0).nodes
 
+    def log_base(block: Block) -> Array:
+        return np.array([block.weight @ axis.log_base(x) for axis, x in zip(f.axes, block.X.T, strict=True)])
 
-def _log_base(f: Objective, X: Array) -> Array:
-    return np.column_stack([axis.log_base(x) for axis, x in zip(f.axes, X.T, strict=True)])
+    return f.samples.sum(log_base, f.n_jobs) / f.n - f(tau, 0).nodes
 
 
 def fold_objectives(
@@ -99,6 +98,14 @@ def held_out(
         references.append(reference)
         gains.append(score - reference)
     return HeldOut(float(np.mean(scores)), float(np.mean(references)), name, tuple(gains))
+
+
+def below_reference(f: Objective, fit: Fit) -> bool:
+    """Whether the fit scores its own rows below the reference, fitted to them too: it will not score new ones above."""
+    if not np.isfinite(fit.at.value):
+        return False
+    columns, reference, _ = reference_scores(f, f)
+    return float(node_scores(f, fit.tau)[columns].mean()) < reference
 
 
 def reference_scores(part: Objective, rest: Objective) -> tuple[Array, float, str]:

@@ -15,12 +15,14 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from .._core.notes import Note
 from ..terms import Key
 from .forms import LARGEST, is_positive, least
 
 __all__ = ["Integrability", "integrability"]
 
 Array = np.ndarray
+_MOST = 1e200  # of coefficients, whose inverse is the least
 _FACES = 300  # sets of two and three variables that are looked at
 _REMEDY = "Lower the degree or use penalty=Ridge('cv')."
 
@@ -47,6 +49,27 @@ class Integrability:
     verdict: Literal["integrable", "not integrable", "unknown"]
     reason: str
     direction: Mapping[str, float] = field(default_factory=dict)
+
+
+def no_density(problem: object, verdict: Integrability) -> ValueError:
+    """An error that gives the verdict."""
+    return ValueError(f"{problem} Its polynomial on the whole line: {verdict.verdict}. {verdict.reason}")
+
+
+def check(theta: Array, verdict: Integrability) -> list[Note]:
+    """An error where there is no integral, or none that can be computed; a warning where that is not known."""
+    size = np.abs(theta[theta != 0])
+    if not np.all((size > 1 / _MOST) & (size < _MOST)):
+        raise ValueError(f"Coefficients from {size.min():.2g} to {size.max():.2g} are out of range. Use other units.")
+    if verdict.verdict == "not integrable":
+        raise no_density("The model has no density. Draws and log Z do not exist.", verdict)
+    if verdict.verdict == "integrable":
+        return []
+    text = (
+        "isodus cannot tell whether this model has a density: its polynomial on the whole line may have no integral. "
+        f"{verdict.reason} Draws and log Z exist only if it has. Add terms that grow in every direction."
+    )
+    return [Note("integrability", "warning", (), {}, text)]
 
 
 class _Part(NamedTuple):

@@ -64,8 +64,6 @@ class PolynomialModel:
     --------
     >>> from isodus import PolynomialModel
     >>> model = PolynomialModel.from_dict({("a", "a"): 1.0, ("a", "b"): 0.5, ("b", "b"): 1.0})
-    >>> model
-    PolynomialModel of 2 variables, 3 terms
     >>> print(model.formula())
     p(a, b) ∝ exp(−[a^2 + b^2 + 0.5 a*b])
     >>> model.energy([[1.0, 1.0]]).tolist()
@@ -76,7 +74,7 @@ class PolynomialModel:
         self.terms, self.tau, self.names, self.fitted = terms, np.asarray(tau, float), tuple(names), fitted
         self.theta = terms.T @ self.tau
         self.notes: list[Note] = [] if fitted is None else fitted.notes
-        self._log_partition: dict[Any, sampling.LogPartition] = {}
+        self._log_partition, self._checked = dict[Any, sampling.LogPartition](), False
 
     @classmethod
     def from_dict(
@@ -210,7 +208,7 @@ class PolynomialModel:
     # ---------------------------------------------------------------- the density
 
     def energy(self, X: Any) -> Array:
-        """E(x), (n,), so that energy + log Z = −logpdf; +∞ where a value is not on its axis."""
+        """E(x) up to a constant, (n,), so that energy + log Z = −logpdf; +∞ where a value is not on its axis."""
         return density.energy(self.terms, self.theta, self._columns(X))
 
     def score_function(self, X: Any) -> Array:
@@ -244,19 +242,18 @@ class PolynomialModel:
         return_stderr : bool, default=False
             Whether to return the standard error, too; 0 where the value is exact.
         """
-        kept = random_state if isinstance(random_state, int) else None
-        found = self._log_partition.get(kept)
+        found = self._log_partition.get(random_state) if isinstance(random_state, int) else None
         if found is None:
+            self._check_integral()
             found = sampling.log_partition(self.terms, self.theta, generator(random_state))
             if not np.isfinite(found.value):
-                raise self._no_density("The model has no density, so log Z does not exist.")
+                raise existence.no_density("The model has no density.", self.integrability())
             notes = partition_notes(found)
             if self.fitted is not None or found.method == "annealed":  # where is the mass, and do chains mix?
                 draws = sampling.sample(self.terms, self.theta, 1000, np.random.default_rng(0))
                 notes = [*draw_notes(draws, self.fitted, self.names, self.terms.axes), *partition_notes(found, draws)]
             self._report(notes)
-            if kept is not None:
-                self._log_partition[kept] = found
+            self._log_partition |= {random_state: found} if isinstance(random_state, int) else {}
         return (float(found.value), float(found.stderr)) if return_stderr else float(found.value)
 
     def logpdf(self, X: Any, log_partition: float | None = None) -> Array:
@@ -325,13 +322,14 @@ class PolynomialModel:
         """
         one_of(method, ("auto", "exact", "chains"), "method")
         n, rng = positive_integer(n, "n"), generator(random_state)
+        self._check_integral()
         with Progress(progress, "drawing") as bar:
             try:
                 draws = sampling.sample(
                     self.terms, self.theta, n, rng, method=method, n_jobs=workers(n_jobs), progress=bar
                 )
             except sampling.NoDensity as error:
-                raise self._no_density(error) from None
+                raise existence.no_density(error, self.integrability()) from None
         self._report(draw_notes(draws, self.fitted, self.names, self.terms.axes))
         return self._as_table(draws.X)
 
@@ -362,7 +360,7 @@ class PolynomialModel:
         try:
             filled = imputed(self.terms, self.theta, self.names, gaps, method, rng, workers(n_jobs))
         except sampling.NoDensity as error:
-            raise self._no_density(error) from None
+            raise existence.no_density(error, self.integrability()) from None
         return gaps.filled(filled)
 
     # ---------------------------------------------------------------- files
@@ -389,9 +387,11 @@ class PolynomialModel:
         named = self.names != default_names(len(self.names)) if self.fitted is None else bool(self.fitted.columns)
         return pd.DataFrame(X, columns=list(self.names)) if named else X
 
-    def _no_density(self, problem: object) -> ValueError:
-        verdict = self.integrability()
-        return ValueError(f"{problem} Its polynomial on the whole line: {verdict.verdict}. {verdict.reason}")
+    def _check_integral(self) -> None:
+        """On whole lines, an error where the polynomial has no integral, and a warning where that is not known."""
+        if self.fitted is None and not self._checked and all(axis.on_window for axis in self.terms.axes):
+            self._report(existence.check(self.theta, self.integrability()))
+        self._checked = True
 
     def _report(self, notes: Sequence[Note]) -> None:
         """Keep notes in place of earlier ones of their kind, and announce them."""

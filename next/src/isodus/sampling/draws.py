@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +16,8 @@ from .conditionals import Block, Conditionals
 from .elimination import Elimination, eliminate_for_draws
 from .gaussian import Gaussian
 from .graph import Component, NoDensity, components, interactions, own_coefficients
-from .windows import on_windows, reaches_end
+from .valleys import low_points
+from .windows import exact_tables, on_windows, reaches_end
 
 __all__ = ["Draws", "Method", "draw_component", "sample", "starts"]
 
@@ -139,15 +141,12 @@ def draw_component(
             0,
         )
     wide = {i for i, axis in enumerate(part.terms.axes) if axis.on_window is not None}
+    start = low_points(part, rng) if start is None else start
     part = on_windows(part, rng, start)
-    conditionals, tables = Conditionals(part.terms, part.theta), None
+    tables = None
     if method != "chains":
-        ahead = rng.spawn(1)[0]
-
-        def checked(tables: Elimination) -> Array:
-            return checks(Block(conditionals, tables.functions(_AHEAD, ahead)), range(len(tables.axes)), tables.counts)
-
-        tables = eliminate_for_draws(part.terms.axes, interactions(part.terms, part.theta), checked)
+        part, tables = exact_tables(part, partial(_tables, rng=rng.spawn(1)[0]))
+    conditionals = Conditionals(part.terms, part.theta)
     if tables is not None:
         return _draw_exact(tables, conditionals, n, rng, n_jobs, report)
     if method == "exact":
@@ -156,6 +155,16 @@ def draw_component(
             "Use method='auto', which draws them by Gibbs chains."
         )
     return _draw_chains(conditionals, wide, n, rng, start, n_sweeps, n_jobs, report)
+
+
+def _tables(part: Component, rng: np.random.Generator) -> Elimination | None:
+    """Tables whose nodes also resolve conditionals given all others, at some draws."""
+    conditionals = Conditionals(part.terms, part.theta)
+
+    def checked(tables: Elimination) -> Array:
+        return checks(Block(conditionals, tables.functions(_AHEAD, rng)), range(len(tables.axes)), tables.counts)
+
+    return eliminate_for_draws(part.terms.axes, interactions(part.terms, part.theta), checked)
 
 
 def _draw_single(part: Component, n: int, rng: np.random.Generator) -> tuple[Array, None, int]:

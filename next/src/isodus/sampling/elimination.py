@@ -18,7 +18,7 @@ _LARGEST = 5_000_000  # entries of one table: 3 variables on 128 nodes, 2 on 2,0
 _ALL = 60_000_000  # entries of all tables
 _UNSEEN_GIVEN_ALL = 1e-4  # the same of each variable given all others
 _UNSEEN = 1e-6  # expected last coefficients of the conditional masses; sums err by their square
-_AT_MOST = 1e-2  # the same, on as many nodes as there may be
+_MOST_ERROR = 1e-2  # of log Z on as many nodes as there may be, by its difference from half as many
 
 
 class _Plan(NamedTuple):
@@ -145,12 +145,18 @@ def eliminate(
         if not resolve:
             return tables
         unseen = tables.unseen()
-        tables.error = float(unseen.max()) ** 2
         coarse = _coarse(axes, counts, unseen, _UNSEEN)
         if not coarse:
-            return tables if unseen.max() < _AT_MOST else None
+            break
         for i in coarse:
             counts[i] *= 2
+    if unseen.max() < _UNSEEN:
+        return tables
+    fewer = [count // 2 if u >= _UNSEEN else count for count, u in zip(counts, unseen, strict=True)]
+    half = eliminate(axes, sets, fewer, resolve=False)
+    assert half is not None
+    tables.error = float(np.abs(tables.log_Z - half.log_Z).max())
+    return tables if tables.error < _MOST_ERROR else None
 
 
 def eliminate_for_draws(axes: Sequence[Axis], sets: Sets, checks: Callable[[Elimination], Array]) -> Elimination | None:
@@ -164,7 +170,7 @@ def eliminate_for_draws(axes: Sequence[Axis], sets: Sets, checks: Callable[[Elim
         unseen, counts = checks(tables), list(tables.counts)
         coarse = _coarse(axes, counts, unseen, _UNSEEN_GIVEN_ALL)
         if not coarse:
-            return tables if unseen.max() < _AT_MOST else None
+            return tables if unseen.max() < _MOST_ERROR else None
         for i in coarse:
             counts[i] *= 2
         tables = eliminate(axes, sets, counts)

@@ -12,6 +12,7 @@ from .graph import Component, NoDensity
 __all__ = ["Gaussian"]
 
 Array = np.ndarray
+_ROUNDING = 4 * np.finfo(float).eps  # times the variables: an eigenvalue of a precision of unit diagonal that is 0
 
 
 class Gaussian(NamedTuple):
@@ -38,12 +39,11 @@ class Gaussian(NamedTuple):
             else:
                 slope[factors[0][0]] = value
         location, scale = np.array(units).T
-        try:
-            factor = np.linalg.cholesky(precision)
-        except np.linalg.LinAlgError:
-            least = np.linalg.eigvalsh(precision)[0]
-            why = f"the precision matrix is not positive definite (smallest eigenvalue {least:.3g})"
-            raise NoDensity(why) from None
+        size = np.sqrt(np.maximum(np.diag(precision), 1e-300))
+        least = np.linalg.eigvalsh(precision / size / size[:, None])[0]
+        if not least > _ROUNDING * p:
+            raise NoDensity(f"the precision matrix is not positive definite (smallest eigenvalue {least:.3g}, scaled)")
+        factor = np.linalg.cholesky(precision)
         return cls(location, scale, precision, factor, slope)
 
     @property

@@ -16,7 +16,8 @@ from .draws import starts
 from .elimination import eliminate
 from .gaussian import Gaussian
 from .graph import Component, NoDensity, components, interactions, own_coefficients
-from .windows import on_windows
+from .valleys import low_points
+from .windows import exact_tables, on_windows
 
 __all__ = ["LogPartition", "annealed", "log_partition"]
 
@@ -84,8 +85,9 @@ def _of_part(part: Component, rng: np.random.Generator, start: Array | None, n_d
         return LogPartition(float(part.terms.axes[0].integrals(a, second=False).log_Z[0]), 0.0, "exact")
     if part.gaussian:
         return LogPartition(Gaussian.of(part).log_Z, 0.0, "exact")
+    start = low_points(part, rng) if start is None else start
     part = on_windows(part, rng, start)
-    tables = eliminate(part.terms.axes, interactions(part.terms, part.theta))
+    part, tables = exact_tables(part, lambda at: eliminate(at.terms.axes, interactions(at.terms, at.theta)))
     if tables is not None:
         return LogPartition(float(tables.log_Z[0]), tables.error if tables.error > _ROUNDING else 0.0, "exact")
     return LogPartition(*annealed(part, rng, start, n_draws), "annealed")

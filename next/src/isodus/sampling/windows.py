@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..axes import Axis
 from .chains import sweep
 from .conditionals import Block, Conditionals
-from .elimination import eliminate
+from .elimination import Elimination, eliminate
 from .graph import Component, NoDensity, interactions, own_coefficients
 
-__all__ = ["check_leading", "on_windows", "reaches_end"]
+__all__ = ["check_leading", "exact_tables", "on_windows", "reaches_end"]
 
 Array = np.ndarray
 _DEPTH = 36.0  # log density below its largest value at which a window ends: 2e-16
 _EMPTY = np.exp(-30.0)  # of the largest density, at an end of a window given all others
 _START = 8.0  # standard deviations of own terms
-_ROUNDS = 40
+_ROUNDS, _WIDENED = 40, 20
 _WIDEST = 1e4  # times the first window
 _CHAINS, _SWEEPS = 64, 6  # where elimination is not possible
 _DIRECTIONS = 64
@@ -36,14 +38,14 @@ def on_windows(part: Component, rng: np.random.Generator, start: Array | None) -
     windows = {i: _first(part, i, own[i], None if start is None else start[:, i]) for i in wide}
     widest = {i: _WIDEST * (high - low) for i, (low, high) in windows.items()}
     marginals = _Marginals(part, rng, start)
-    for _ in range(_ROUNDS):
+    for k in range(_ROUNDS):
         here = _placed(axes, windows)
         moved = False
         for i, mass in marginals.on(here, wide).items():
             nodes = here[i].table(here[i].smallest).nodes
             with np.errstate(divide="ignore"):
                 depth = np.log(mass) - nodes.log_weights
-            new = _adjusted(windows[i], depth - depth.max())
+            new = _adjusted(windows[i], depth - depth.max(), 2 * k < _ROUNDS)
             moved |= new is not None
             windows[i] = new or windows[i]
             if windows[i][1] - windows[i][0] > widest[i]:
@@ -54,7 +56,7 @@ def on_windows(part: Component, rng: np.random.Generator, start: Array | None) -
 
 
 def _first(part: Component, i: int, own: Array, x: Array | None) -> tuple[float, float]:
-    """Eight standard deviations of the density of own terms, else of the rows, else 1, in y."""
+    """Eight standard deviations of the density of own terms, else of the rows, else 1, in y; and so around each row."""
     axis = part.terms.axes[i]
     found = axis.integrals(own[None])
     mean, sd = 0.0, 1.0 / _START
@@ -63,7 +65,8 @@ def _first(part: Component, i: int, own: Array, x: Array | None) -> tuple[float,
     elif x is not None:
         y = axis.functions(x)[:, 0]
         mean, sd = float(np.mean(y)), max(float(np.std(y)), 1e-3)
-    return _snapped(mean - _START * sd, mean + _START * sd)
+    y = np.append(mean, [] if x is None else axis.functions(x)[:, 0])
+    return _snapped(y.min() - _START * sd, y.max() + _START * sd)
 
 
 def _snapped(low: float, high: float) -> tuple[float, float]:
@@ -85,8 +88,11 @@ def _placed(axes: list[Axis], windows: dict[int, tuple[float, float]]) -> list[A
     return out
 
 
-def _adjusted(window: tuple[float, float], depth: Array) -> tuple[float, float] | None:
-    """A window that ends where the log density on its nodes is `_DEPTH` below the top; None if this one will do."""
+def _adjusted(window: tuple[float, float], depth: Array, shrink: bool) -> tuple[float, float] | None:
+    """A window that ends where the log density on its nodes is `_DEPTH` below the top; None if this one will do.
+
+    shrink: whether it may, as marginals on few nodes can ask for more and less in turn.
+    """
     low, high = window
     width = high - low
     above = np.flatnonzero(depth > -_DEPTH)
@@ -96,7 +102,28 @@ def _adjusted(window: tuple[float, float], depth: Array) -> tuple[float, float] 
     y = (1 - np.cos(np.pi * (np.arange(len(depth)) + 0.5) / len(depth))) / 2  # about where the nodes are
     first, last = low + width * y[above[0] - 1], low + width * y[above[-1] + 1]
     new = _snapped(first, last)
-    return new if new[1] - new[0] < 0.75 * width else None
+    return new if shrink and new[1] - new[0] < 0.75 * width else None
+
+
+def exact_tables(
+    part: Component, make: Callable[[Component], Elimination | None]
+) -> tuple[Component, Elimination | None]:
+    """The tables that `make` gives, and the component on windows at whose ends their marginals have no mass.
+
+    Windows were placed by marginals on few nodes, which may miss where the mass is.
+    """
+    for _ in range(_WIDENED):
+        tables, axes, moved = make(part), list(part.terms.axes), False
+        if tables is None:
+            return part, None
+        for i, (mass, nodes) in enumerate(zip(tables.marginals(), tables.nodes, strict=True)):
+            density, wider = mass[0] * np.exp(-nodes.log_weights), axes[i].wider
+            if wider is not None and max(density[0], density[-1]) > _EMPTY * density.max():
+                axes[i], moved = wider(), True
+        if not moved:
+            return part, tables
+        part = part.on(axes)
+    raise NoDensity("its mass does not fall off, however wide the window")
 
 
 def reaches_end(axis: Axis, a: Array) -> Array:

@@ -33,9 +33,14 @@ class MonomialBasis:
 
     def __init__(self, terms: Iterable[Sequence[int | str]], ties: Sequence[int] | None = None) -> None:
         try:
+            terms = list(terms)
+            if any(isinstance(term, str) for term in terms):
+                raise TypeError
             self.terms = [tuple(term) for term in terms]
         except TypeError:
-            raise ValueError("Each term of a basis is a tuple of variables, such as (0, 0, 1) for x0² x1.") from None
+            raise ValueError(
+                "Each term of a basis is a tuple of variables, such as (0, 0, 1) for x0² x1 or ('a',) for a alone."
+            ) from None
         self.ties = None if ties is None else [int(t) for t in ties]
         if not self.terms or not all(self.terms):
             raise ValueError("A basis needs at least one term, and a term at least one variable.")
@@ -72,12 +77,12 @@ class MonomialBasis:
         return f"MonomialBasis of {len(self.terms):,} terms{tied}"
 
 
-def lattice(shape: Sequence[int], own: Sequence[int] = (2, 4), periodic: bool = True) -> MonomialBasis:
+def lattice(shape: int | Sequence[int], own: Sequence[int] = (2, 4), periodic: bool = True) -> MonomialBasis:
     """Sites on a lattice, coupled to their neighbours by x_i x_j, with the same parameters at each site.
 
     Parameters
     ----------
-    shape : sequence of int
+    shape : int or sequence of int
         Sites in each direction. Site numbers follow numpy's order.
     own : sequence of int, default=(2, 4)
         Powers of one site: m² and λ of a φ⁴ field.
@@ -94,6 +99,9 @@ def lattice(shape: Sequence[int], own: Sequence[int] = (2, 4), periodic: bool = 
     >>> lattice((4, 4))
     MonomialBasis of 64 terms, 3 parameters
     """
+    shape = (shape,) if isinstance(shape, int) else shape
+    if isinstance(shape, str) or not all(isinstance(size, int | np.integer) and size > 0 for size in shape):
+        raise ValueError(f"shape lists the sites in each direction, such as (4, 4), and is {shape!r}.")
     sites = np.arange(int(np.prod(shape))).reshape(shape)
     terms: dict[Key, int] = {(i,) * power: k for k, power in enumerate(own) for i in sites.ravel().tolist()}
     for axis, size in enumerate(shape):

@@ -23,17 +23,19 @@ def of_powers(axes: Sequence[Axis], keys: Sequence[Key]) -> tuple[list[Product],
 
     Powers of x, and not of x − location: without its divisors, a power depends on the origin.
     """
-    inverse: list[Array | None] = [None] * len(axes)
-    for i, axis in enumerate(axes):
-        if axis.powers is not None:
+    inverse = []
+    for axis in axes:
+        if axis.powers is None:
+            inverse.append(1 / axis.norms)
+        else:
             M = axis.powers()
-            inverse[i] = np.tril(np.linalg.inv(M * axis.unit ** np.arange(len(M))))
+            inverse.append(np.tril(np.linalg.inv(M * axis.unit ** np.arange(len(M)))))
     return _written([product_of(key) for key in keys], inverse)
 
 
 def to_powers(axes: Sequence[Axis], products: Sequence[Product]) -> tuple[list[Key], csr_array]:
     """Monomials of x, and B with (their coefficients) = B θ; the constant is dropped."""
-    found, B = _written(products, [None if axis.powers is None else axis.powers() for axis in axes])
+    found, B = _written(products, [axis.norms if axis.powers is None else axis.powers() for axis in axes])
     return [key_of(factors) for factors in found], B
 
 
@@ -53,11 +55,10 @@ def on_other_axes(
     return _written(products, matrices)
 
 
-def _written(products: Sequence[Product], matrices: Sequence[Array | None]) -> tuple[list[Product], csr_array]:
+def _written(products: Sequence[Product], matrices: Sequence[Array]) -> tuple[list[Product], csr_array]:
     """Products of φ as sums of products of ψ: these, by order and degree, and their coefficients, (these, products).
 
-    matrices: M with (1, φ) = M (1, ψ) for each variable; None where functions stand for themselves. The constant is
-    dropped.
+    matrices: M with (1, φ) = M (1, ψ) for each variable, or c with φ_l = c_l ψ_l. The constant is dropped.
     """
     place: dict[Product, int] = {}
     rows, columns, values = [], [], []
@@ -79,10 +80,10 @@ def _order(factors: Product) -> tuple[int, int, Key]:
     return len(factors), len(key), key
 
 
-def _parts(M: Array | None, l: int) -> list[tuple[int, float]]:
+def _parts(M: Array, l: int) -> list[tuple[int, float]]:
     """φ_l as a sum of ψ: their numbers, −1 of the constant, and coefficients. All up to l are listed."""
-    if M is None:
-        return [(l, 1.0)]
+    if M.ndim == 1:
+        return [(l, float(M[l]))]
     return [(m - 1, float(value)) for m, value in enumerate(M[l + 1]) if value or m <= l + 1]
 
 
