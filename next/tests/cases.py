@@ -7,10 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 from losses.toy_screening import UniformScreening
-from losses.written_out import pseudo_likelihood, uniform_screening
+from losses.written_out import (
+    power_screening,
+    pseudo_likelihood,
+    score_matching,
+    tilted_screening,
+    uniform_screening,
+)
 
 from isodus.axes import Axis, Bounded, Circle, Functions, HalfLine, Interval, Line, Mapped, Values, WholeLine
-from isodus.losses import Loss, PseudoLikelihoodLoss
+from isodus.losses import Loss, PowerScreening, PseudoLikelihoodLoss, ScoreMatchingLoss, TiltedScreening
 
 
 class AxisCase(NamedTuple):
@@ -100,16 +106,17 @@ AXES = _table()
 
 
 class LossCase(NamedTuple):
-    """A loss, the axes to try it on, by name, and ℓ of one row calculated in another way: `value(axis, a, x)`."""
+    """A loss, the axes to try it on, by name, and ℓ of one row in another way: `value(axis, a, x, pilot)`."""
 
     loss: Loss
     axes: tuple[str, ...]
-    value: Callable[[Axis, np.ndarray, float], float]
+    value: Callable[[Axis, np.ndarray, float, np.ndarray], float]
 
     def on(self, name: str) -> tuple[Axis, np.ndarray]:
         """An axis and its column."""
         x, make = LOSS_AXES[name]
-        return make(x), x
+        axis = make(x)
+        return axis.unclamped() if self.loss.unclamped else axis, x
 
 
 _NORMAL = DATA["normal"][:400]
@@ -125,5 +132,10 @@ LOSS_AXES = {
 
 LOSSES = {
     "pseudo-likelihood": LossCase(PseudoLikelihoodLoss(), tuple(LOSS_AXES), pseudo_likelihood),
+    "tilted screening": LossCase(TiltedScreening(), tuple(LOSS_AXES), tilted_screening),
+    "power screening": LossCase(PowerScreening((0.3, 0.3), 4.5), tuple(LOSS_AXES), power_screening(0.3, 4.5)),
+    "score matching": LossCase(
+        ScoreMatchingLoss(), ("line", "shifted line", "whole line", "half line", "interval", "circle"), score_matching
+    ),
     "uniform screening": LossCase(UniformScreening(), ("interval",), uniform_screening),
 }

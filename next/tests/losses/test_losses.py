@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from cases import LOSSES
 
-from isodus.axes import packed_pairs
 from isodus.data import as_samples
 from isodus.fit.objective import Objective
+from isodus.losses import NodeRows, PseudoLikelihoodLoss, check_loss
 from isodus.terms import Terms, keys_up_to
 
 EACH = [pytest.param(case, column, id=f"{name}-{column}") for name, case in LOSSES.items() for column in case.axes]
@@ -14,12 +14,12 @@ STEP = 1e-4
 
 
 def rows(case, column, n=30):
-    """Axis, a, (n, J), and what the loss has prepared for some rows."""
+    """Axis, a, (n, J), x, a pilot's a, and what the loss has prepared for some rows."""
     axis, x = case.on(column)
     a = np.random.default_rng(3).normal(0.0, 0.4, (n, len(axis.degrees)))
     a[:, -1] = np.abs(a[:, -1]) + 0.2  # also for a whole line
-    x = x[:n]
-    return axis, a, x, case.loss.prepare(axis, x, axis.functions(x))
+    x, pilot = x[:n], 0.7 * a[::-1]
+    return axis, a, x, pilot, case.loss.prepare(NodeRows(0, axis, x, axis.functions(x), pilot))
 
 
 def objective(case, column, basis="all", block=2048, seed=5, n=150):
@@ -39,7 +39,7 @@ def objective(case, column, basis="all", block=2048, seed=5, n=150):
     f = Objective(case.loss, terms, as_samples(X, weight, block=block))
     tau = rng.normal(0.0, 0.1, len(terms))
     tau[[k for k, key in enumerate(terms.keys) if len(set(key)) == 1]] += 0.5
-    return f, tau
+    return f.tilted(0.8 * tau), tau
 
 
 def derivative(f, a, l):
@@ -55,43 +55,31 @@ def close(found, expected, tolerance):
 
 @pytest.mark.parametrize(("case", "column"), EACH)
 def test_values_are_those_written_out(case, column):
-    axis, a, x, prepared = rows(case, column)
-    expected = [case.value(axis, a[n], x[n]) for n in range(len(x))]
+    axis, a, x, pilot, prepared = rows(case, column)
+    expected = [case.value(axis, a[n], x[n], pilot[n]) for n in range(len(x))]
     np.testing.assert_allclose(case.loss.at(axis, a, prepared, False).value, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(("case", "column"), EACH)
-def test_slope_and_curvature_are_derivatives(case, column):
-    """With a log link, curvature is that of exp ℓ, over exp ℓ."""
-    axis, a, _, prepared = rows(case, column)
-    point = case.loss.at(axis, a, prepared, True)
-    log = case.loss.link == "log_mean"
-
-    def value(a):
-        return case.loss.at(axis, a, prepared, False).value
-
-    def slope(a):
-        at = case.loss.at(axis, a, prepared, False)
-        return at.slope * np.exp(at.value - point.value)[:, None] if log else at.slope
-
-    l, m = packed_pairs(a.shape[1])
-    for k in range(a.shape[1]):
-        close(point.slope[:, k], derivative(value, a, k), 1e-8)
-        close(point.curvature[:, l == k], derivative(slope, a, k)[:, m[l == k]], 1e-9)
+def test_the_contract(case, column):
+    axis, a, x, *_ = rows(case, column)
+    check_loss(case.loss, axis, x, a=a)
+    check_loss(case.loss, axis, x)
 
 
-@pytest.mark.parametrize(("case", "column"), EACH)
-def test_rows_are_independent_and_curvature_is_optional(case, column):
-    axis, a, x, prepared = rows(case, column)
-    whole, first = case.loss.at(axis, a, prepared, True), case.loss.at(axis, a, prepared, False)
-    assert first.curvature is None
-    part = case.loss.at(axis, a[3:9], case.loss.prepare(axis, x[3:9], axis.functions(x[3:9])), True)
-    for name in ("value", "slope", "magnitude"):
-        np.testing.assert_allclose(getattr(first, name), getattr(whole, name), rtol=1e-13, atol=1e-13)
-        np.testing.assert_allclose(getattr(part, name), getattr(whole, name)[3:9], rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(part.curvature, whole.curvature[3:9], rtol=1e-9, atol=1e-11)
-    assert np.all(whole.magnitude >= 0)
-    assert whole.unresolved == part.unresolved == 0
+class Wrong(PseudoLikelihoodLoss):
+    """Its slope has the wrong sign in one place."""
+
+    def at(self, axis, a, prepared, second):
+        point = super().at(axis, a, prepared, second)
+        point.slope[3, 1] *= -1
+        return point
+
+
+def test_a_wrong_slope_is_found():
+    axis, x = LOSSES["pseudo-likelihood"].on("line")
+    with pytest.raises(AssertionError, match="(slope|curvature) is off by"):
+        check_loss(Wrong(), axis, x[:40])
 
 
 @pytest.mark.parametrize("basis", ["all", "without lower terms", "tied"])

@@ -10,9 +10,11 @@ class UniformScreening:
     """log⟨exp Σ_l a_l (φ_l − m_l)⟩ with m_l = E[φ_l] under the uniform distribution of an `Interval`."""
 
     link = "log_mean"
+    unclamped = False
 
-    def prepare(self, axis, x, phi):
+    def prepare(self, rows):
         """φ − m."""
+        axis, phi = rows.axis, rows.phi
         u, w = np.polynomial.legendre.leggauss(32)
         places = axis.location + axis.scale * (axis.low + (axis.high - axis.low) * (u + 1) / 2)
         return (phi - w @ axis.functions(places) / 2,)

@@ -106,8 +106,7 @@ class Axis(ABC):
 
     A subclass gives `degrees`, `functions`, `log_base` and `nodes`, as a frozen dataclass whose fields are what a file
     keeps; integrals, distribution functions and quantiles are derived. What an axis does not have is None: derivatives
-    and boundary (score matching), powers (monomials of x), power_reference (the paper's density), unclamped, on_window,
-    wider.
+    and boundary (score matching), powers (monomials of x), unit_powers (of its coordinate), on_window, wider.
     """
 
     kind: ClassVar[str]
@@ -128,8 +127,7 @@ class Axis(ABC):
     derivatives: Callable[[Array], Derivatives] | None = None
     boundary: Callable[[Array], Boundary] | None = None
     powers: Callable[[], Array] | None = None
-    power_reference: Callable[[float, float], tuple[Callable[[Array], Array], Array]] | None = None
-    unclamped: Callable[[], Axis] | None = None
+    unit_powers: Callable[[], Array] | None = None
     gaussian_moments: Callable[[], tuple[float, float]] | None = None
     on_window: Callable[[float, float], Axis] | None = None
     wider: Callable[[], Axis] | None = None
@@ -191,6 +189,20 @@ class Axis(ABC):
     def tolerance(self) -> float:
         """The stated error above which a row is not resolved."""
         return 1e-4 if max(self.degrees, default=0) <= 4 else 1e-6
+
+    def unclamped(self) -> Axis:
+        """The axis whose functions go on beyond the window, for losses without integrals; itself where they do."""
+        return self
+
+    def power_reference(self, nu: float, power: float) -> tuple[Callable[[Array], Array], Array]:
+        """The paper's reference R of one variable: log R/q up to a constant, and E_R[φ], (J,).
+
+        It is the base measure itself, uniform on a circle, an interval and a few values; on a line exp(−ν|y|^power).
+        """
+        found = self.integrals(np.zeros((1, len(self.degrees))), second=False)
+        if not np.isfinite(found.log_Z[0]):
+            raise ValueError("its base measure has no integral, so it is no reference; use TiltedReference")
+        return lambda x: np.zeros(len(x)), found.mean[0]
 
     def table(self, count: int) -> _Table:
         """Nodes and the matrices of `integrals`, made once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -179,6 +179,20 @@ class Mapped(Axis):
     def powers(self) -> Callable[[], Array] | None:  # type: ignore[override]
         """To powers of g(x)."""
         return self.axis.powers
+
+    @property
+    def unit_powers(self) -> Callable[[], Array] | None:  # type: ignore[override]
+        """To powers of the coordinate of the axis of g(x)."""
+        return self.axis.unit_powers
+
+    def unclamped(self) -> Axis:
+        """That of g(x)."""
+        return replace(self, axis=self.axis.unclamped())
+
+    def power_reference(self, nu: float, power: float) -> tuple[Callable[[Array], Array], Array]:
+        """That of g(x)."""
+        log_r, m = self.axis.power_reference(nu, power)
+        return lambda x: log_r(self.map.forward(x)), m
 
     @property
     def derivatives(self) -> Callable[[Array], Derivatives] | None:  # type: ignore[override]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import comb
 from typing import Self
 
 import numpy as np
+from scipy.special import gamma
 
 from .base import Array, Derivatives, Nodes
 from .quadrature import gauss_legendre
@@ -18,11 +20,13 @@ __all__ = [
     "mean_and_deviation",
     "middle_and_spread",
     "polynomials",
+    "power_moments",
     "recurrence",
     "shifted_powers",
     "to_powers",
 ]
 
+_FAR = 1e100  # where the window of an axis without one ends
 _LEAST = 1e-150  # spread, whose square is still a number
 _EVEN = 32  # an even power: the larger, the nearer to an end nodes begin to crowd
 
@@ -188,6 +192,32 @@ class Polynomial(Smooth):
     def powers(self) -> Array:
         """M, (J+1, J+1), with (1, φ_1, …, φ_J) = M (1, x, …, x^J) inside the window."""
         return to_powers(self.alpha, self.beta, self.location, self.scale)
+
+    def unit_powers(self) -> Array:
+        """The same with powers of y."""
+        return to_powers(self.alpha, self.beta, 0.0, 1.0)
+
+    def unclamped(self) -> Self:
+        """The same polynomials, which go on where a tail is."""
+        left, right = self.tails
+        return replace(self, low=-_FAR if left else self.low, high=_FAR if right else self.high)
+
+    def power_reference(self, nu: float, power: float) -> tuple[Callable[[Array], Array], Array]:
+        """exp(−ν|y|^power) where the axis goes on; uniform between two ends."""
+        left, right = self.tails
+        if not (left or right):
+            return super().power_reference(nu, power)
+        origin = 0.0 if left and right else self.high if left else self.low
+        m = power_moments(nu, power, len(self.alpha) + 1, [-1] * left + [1] * right)
+        shifted = shifted_powers(len(m), -origin, 1.0)  # powers of y = origin + t in those of t, whose moments are m
+        return lambda x: -nu * np.abs(self.coordinate(x) - origin) ** power, (self.unit_powers() @ shifted @ m)[1:]
+
+
+def power_moments(nu: float, power: float, size: int, sides: Sequence[int]) -> Array:
+    """E[t^l] for l < size under exp(−ν|t|^power) on the given sides of 0: ν^{−l/power} Γ((l+1)/power)/Γ(1/power)."""
+    l = np.arange(size)
+    one = nu ** (-l / power) * gamma((l + 1) / power) / gamma(1 / power)
+    return np.mean([one * float(side) ** l for side in sides], axis=0)
 
 
 def _graded(u: Array) -> Array:

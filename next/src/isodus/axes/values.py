@@ -100,6 +100,10 @@ class Values(Discrete):
         """M, (J+1, J+1), with (1, φ_1, …, φ_J) = M (1, x, …, x^J)."""
         return to_powers(self.alpha, self.beta, self.location, self.scale)
 
+    def unit_powers(self) -> Array:
+        """The same with powers of (x − location)/scale."""
+        return to_powers(self.alpha, self.beta, 0.0, 1.0)
+
     @property
     def _phi(self) -> Array:
         return polynomials((self.values - self.location) / self.scale, self.alpha, self.beta)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from .base import Array, Axis, Boundary, Derivatives, Integrals, Nodes, packed_pairs, rounding
-from .polynomial import check_spread, mean_and_deviation, shifted_powers
+from .polynomial import check_spread, mean_and_deviation, power_moments, shifted_powers
 from .quadrature import gauss_legendre
-from .smooth import Smooth, last_coefficients, series_inverse, series_share
+from .smooth import last_coefficients, series_inverse, series_share
+from .window import Window
 
 __all__ = ["WholeLine"]
 
 _DEPTH = 40.0  # above the least energy, where a row's window ends
 _SERIES_TOLERANCE = 1e-9
-_GRIDS, _DRAW_ROWS = (32, 96), 2048  # nodes of draws
-_UNSEEN = (0.05, 1e-3)  # Fourier coefficients; the one that the sum errs by is at most the fourth power of the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +92,22 @@ class WholeLine(Axis):
         """M, (J+1, J+1), with (1, φ_1, …, φ_J) = M (1, x, …, x^J)."""
         return shifted_powers(self.degree + 1, self.location, self.scale)
 
+    def unit_powers(self) -> Array:
+        """The identity."""
+        return np.eye(self.degree + 1)
+
+    def power_reference(self, nu: float, power: float) -> tuple[Callable[[Array], Array], Array]:
+        """exp(−ν|y|^power)."""
+        m = power_moments(nu, power, self.degree + 1, (-1, 1))
+        return lambda x: -nu * np.abs(self.coordinate(x)) ** power, m[1:]
+
     def gaussian_moments(self) -> tuple[float, float]:
         """Location and scale: with degree 2 the density is N(location + scale·μ, scale²·v), 2v = 1/a_2, μ = −a_1 v."""
         return self.location, self.scale
 
     def on_window(self, low: float, high: float) -> Axis:
         """The same functions and base measure on y in [low, high] alone."""
-        return Window(self.location, self.scale, self.degree, low, high)
+        return Window(self, low, high)
 
     def nodes(self, count: int) -> Nodes:
         """Nodes for a standard normal density; those of a row depend on its energy."""
@@ -206,116 +213,6 @@ class WholeLine(Axis):
             waiting, count = np.concatenate(later), 2 * count
 
 
-@dataclass(frozen=True, eq=False)
-class Window(Smooth):
-    """The powers of a whole line on y in [low, high], outside of which a model has no mass to speak of."""
-
-    location: float
-    scale: float
-    degree: int
-    low: float
-    high: float
-
-    @property
-    def degrees(self) -> Array:  # type: ignore[override]
-        """1, …, degree."""
-        return np.arange(1, self.degree + 1)
-
-    @property
-    def unit(self) -> float:  # type: ignore[override]
-        """The scale."""
-        return self.scale
-
-    def functions(self, x: Array) -> Array:
-        """y, y², …, (n, J)."""
-        return _powers((np.asarray(x, float) - self.location) / self.scale, self.degree)[..., 1:]
-
-    def log_base(self, x: Array) -> Array:
-        """−log scale in the window."""
-        return np.where(np.abs(self.to_unit(x)) <= 1, -np.log(self.scale), -np.inf)
-
-    def nodes(self, count: int) -> Nodes:
-        """Gauss-Legendre nodes; checks are the last coefficients."""
-        u, w = gauss_legendre(count)
-        x = self.from_unit(u)
-        return Nodes(x, np.log(w) + self.log_density(u), self.functions(x), last_coefficients(count))
-
-    def to_unit(self, x: Array) -> Array:
-        """u, −1 and 1 at the ends."""
-        return 2 * ((np.asarray(x, float) - self.location) / self.scale - self.low) / (self.high - self.low) - 1
-
-    def from_unit(self, u: Array) -> Array:
-        """x at u."""
-        return self.location + self.scale * (self.low + (self.high - self.low) * (u + 1) / 2)
-
-    def wider(self) -> Axis:
-        """The same on twice the window."""
-        more = (self.high - self.low) / 2
-        return replace(self, low=self.low - more, high=self.high + more)
-
-    finest: ClassVar[int] = 72
-
-    def narrow(self, a: Array, v: Array) -> Array:
-        """As on the whole line, where each row has nodes of its own."""
-        return WholeLine(self.location, self.scale, self.degree).quantile(a, v)
-
-    def log_density(self, z: Array) -> Array:
-        """Uniform in y."""
-        return np.full(len(z), np.log((self.high - self.low) / 2))
-
-    def draw(self, a: Array, rng: np.random.Generator) -> Array:
-        """One exact draw per row: a node of an equispaced grid that is shifted at random, row by row.
-
-        A sum over equispaced nodes is the integral whatever the shift, to an error that falls faster than any power
-        of the gap: a random shift and a node by its mass are a draw from the density. Rows that a grid does not resolve
-        get a finer one, then the quantile.
-        """
-        shift, v = rng.random((2, len(a)))
-        np.maximum(v, 2.0**-54, out=v)
-        out, left = np.empty(len(a)), np.arange(len(a))
-        for count in _GRIDS:
-            coarse = []
-            for k in range(0, len(left), _DRAW_ROWS):
-                rows = left[k : k + _DRAW_ROWS]
-                out[rows], fine = self._on_shifted_grid(a[rows], shift[rows], v[rows], count)
-                coarse.append(rows[~fine])
-            left = np.concatenate([left[:0], *coarse])
-        if len(left):
-            out[left] = self.quantile(a[left], v[left])
-        return out
-
-    def _on_shifted_grid(self, a: Array, shift: Array, v: Array, count: int) -> tuple[Array, Array]:
-        """Draws, and which rows are resolved, (n,) each.
-
-        The four sums over every fourth node give the density's Fourier coefficients at a quarter and at half of the
-        frequency that the sum over all nodes errs by. Whether a row passes must not depend on its shift, or the shifts
-        of rows that pass were not uniform: the first coefficient's modulus does not.
-        """
-        grid, exponents, some = _grid(self.low, self.high, count, self.degree)
-        shift = (grid[1] - grid[0]) * shift
-        shifted = _moved(a, shift)
-        shifted[0] += (some @ shifted).max(axis=0)
-        mass = exponents @ shifted
-        with np.errstate(over="ignore", invalid="ignore"):  # between two of these nodes; the total is then infinite
-            np.exp(mass, out=mass)
-            S = mass.reshape(count // 4, 4, len(a)).sum(axis=0)
-            for k in range(1, count):
-                mass[k] += mass[k - 1]
-            total = mass[-1]
-            fine = np.hypot(S[0] - S[2], S[1] - S[3]) <= _UNSEEN[0] * total
-            fine &= (np.abs(S[0] - S[1] + S[2] - S[3]) <= _UNSEEN[1] * total) & np.isfinite(total)
-        j = (mass < v * total).sum(axis=0, dtype=np.uint8)
-        return self.location + self.scale * (grid.take(j, mode="clip") + shift), fine
-
-
-@lru_cache(64)
-def _grid(low: float, high: float, count: int, degree: int) -> tuple[Array, Array, Array]:
-    """Equispaced nodes from `low` on, (count,), less their powers from 0 on, (count, degree + 1), and every fourth."""
-    grid = low + (high - low) / count * np.arange(count)
-    exponents = -np.vander(grid, degree + 1, increasing=True)
-    return grid, exponents, exponents[::4].copy()
-
-
 class _RowMasses(NamedTuple):
     """Nodes of each row: window, functions (n, count, J), normalised mass (n, count), log Z."""
 
@@ -324,16 +221,6 @@ class _RowMasses(NamedTuple):
     phi: Array
     mass: Array
     log_Z: Array  # noqa: N815
-
-
-def _moved(a: Array, shift: Array) -> Array:
-    """Coefficients in t, from power 0 on, of Σ a_l (t + shift)^l; a: (n, J), out: (J + 1, n)."""
-    c = np.concatenate([np.zeros((1, len(a))), a.T])
-    step = np.empty(len(a))
-    for j in range(len(c) - 1):  # synthetic division, again and again
-        for k in range(len(c) - 2, j - 1, -1):
-            c[k] += np.multiply(shift, c[k + 1], out=step)
-    return c
 
 
 def _powers(y: Array, degree: int) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -12,13 +12,20 @@ import numpy as np
 from .._core.threads import one_blas_thread
 from ..axes import Axis, packed_pairs
 from ..data import Block, Samples
-from ..losses import Loss, Pointwise
+from ..losses import Loss, NodeRows, Pointwise
 from ..terms import Terms
 
-__all__ = ["At", "Objective"]
+__all__ = ["At", "NodeAt", "Objective", "Pilot"]
 
 Array = np.ndarray
 _KEPT_BYTES = 4 * 2**30  # of what is prepared per row, up to which it is kept between passes
+
+
+class Pilot(NamedTuple):
+    """The θ⁰ that a loss is tilted by, and its terms."""
+
+    terms: Terms
+    theta: Array
 
 
 @dataclass
@@ -34,6 +41,17 @@ class At:
     product: Callable[[Array], Array] | None = None  # v → A v, where `hessian` is that of a part of the rows
 
 
+class NodeAt(NamedTuple):
+    """One node's part of the objective: value, gradient (m,) and Hessian (m, m) in its own unknowns."""
+
+    value: float
+    gradient: Array
+    hessian: Array | None
+    unresolved: int
+    rounding: float
+    product: None = None
+
+
 class _Made(NamedTuple):
     """What is prepared once for a block of rows."""
 
@@ -45,12 +63,12 @@ class _Made(NamedTuple):
 class _Sums:
     """Sums over rows, node by node; those of a log link are over exp(shift)."""
 
-    shift: Array  # (p,)
-    value: Array  # (p,)
+    shift: Array  # (nodes,)
+    value: Array  # (nodes,)
     gradient: list[Array]  # (m,) for each node
-    hessian: list[Array]  # (m, m) for each node
-    unresolved: Array  # (p,)
-    rounding: float
+    second: list[Array]  # (m, m) for each node, or its diagonal
+    unresolved: Array  # (nodes,)
+    rounding: Array  # (nodes,)
 
     def __add__(self, other: _Sums) -> _Sums:
         shift = np.maximum(self.shift, other.shift)
@@ -63,7 +81,7 @@ class _Sums:
             shift,
             left * self.value + right * other.value,
             merged(self.gradient, other.gradient),
-            merged(self.hessian, other.hessian),
+            merged(self.second, other.second),
             self.unresolved + other.unresolved,
             self.rounding + other.rounding,
         )
@@ -72,32 +90,32 @@ class _Sums:
 class Objective:
     """Σ_i link⟨ℓ(a_i, φ_i)⟩ with a_i = H C_i(T τ), the sum over nodes of the mean loss.
 
-    Calling it gives value, gradient and Hessian at any τ. Sums over rows are taken block by block, in the order of the
-    blocks, whatever the number of threads.
+    Calling it gives value, gradient and Hessian at any τ; `at_nodes` those of nodes with unknowns of their own. Sums
+    over rows are taken block by block, in the order of the blocks, whatever the number of threads.
     """
 
-    def __init__(self, loss: Loss, terms: Terms, samples: Samples, n_jobs: int = 1) -> None:
-        self.loss, self.terms, self.samples, self.n_jobs = loss, terms, samples, n_jobs
+    def __init__(self, loss: Loss, terms: Terms, samples: Samples, n_jobs: int = 1, pilot: Pilot | None = None) -> None:
+        self.loss, self.terms, self.samples, self.n_jobs, self.pilot = loss, terms, samples, n_jobs, pilot
         self.n = samples.n
         self.passes = 0  # over the rows, so far
-        self._keep_made()
+        self._forget()
 
-    @property
-    def axes(self) -> list[Axis]:
-        """The axes of all variables."""
-        return self.terms.axes
-
-    def _keep_made(self) -> None:
+    def _forget(self) -> None:
+        """Start without prepared rows; they are kept from now on, if there is room."""
+        self.axes: list[Axis] = [axis.unclamped() if self.loss.unclamped else axis for axis in self.terms.axes]
         columns = len(self.terms.cofactors) + 2 * sum(len(axis.degrees) for axis in self.axes)
         fits = self.samples.in_memory and 8 * columns * self.samples.n_rows < _KEPT_BYTES
         self._kept: dict[int, _Made] | None = {} if fits else None
 
+    def _with(self, **changes: Any) -> Self:
+        other = copy.copy(self)
+        vars(other).update(changes)
+        other._forget()
+        return other
+
     def only(self, keep: Array) -> Self:
         """The objective of some unknowns, the others zero."""
-        part = copy.copy(self)
-        part.terms = self.terms.only(keep)
-        part._keep_made()
-        return part
+        return self._with(terms=self.terms.only(keep))
 
     def take(self, rows: Array) -> Self:
         """The objective on some rows."""
@@ -105,94 +123,132 @@ class Objective:
 
     def on(self, samples: Samples) -> Self:
         """The objective on other samples."""
-        part = copy.copy(self)
-        part.samples, part.n = samples, samples.n
-        part._keep_made()
-        return part
+        return self._with(samples=samples, n=samples.n)
 
     def with_loss(self, loss: Loss) -> Self:
         """The objective with another loss; itself where it has this one."""
-        if type(loss) is type(self.loss):
-            return self
-        part = copy.copy(self)
-        part.loss = loss
-        part._keep_made()
-        return part
+        return self if loss == self.loss else self._with(loss=loss, pilot=None)
 
-    def diagonal(self, theta: Array) -> Array:
-        """The diagonal of the Hessian in θ, (P,), at θ."""
-        self.passes += 1
-
-        def summed(block: Block) -> Array:
-            made, out = self._made(block), np.zeros(len(theta))
-            for i in self.terms.nodes:
-                local = self.terms.local[i]
-                H, _, point = self._pointwise(i, made, theta, True)
-                assert point.curvature is not None
-                own = np.diagonal(_packed_places(len(self.axes[i].degrees)))
-                curvature = point.curvature.T[own] * block.weight
-                out[local.terms] += np.einsum("kn,kn->k", H[local.where] ** 2, curvature[local.functions])
-            return out
-
-        with one_blas_thread():
-            return self.samples.sum(summed, self.n_jobs) / self.n
+    def tilted(self, tau: Array) -> Self:
+        """The objective with the pilot τ."""
+        return self._with(pilot=Pilot(self.terms, self.terms.T @ tau))
 
     # ---------------------------------------------------------------- at one point
 
     def __call__(self, tau: Array, order: int = 2) -> At:
         """Value, and with `order` 1 the gradient, with 2 the Hessian."""
-        self.passes += 1
+        nodes = self._at(self.terms.nodes, self._local(tau), order)
+        K = len(self.terms)
+        gradient, hessian = np.zeros(K), np.zeros((K, K)) if order > 1 else None
+        for at, (unknowns, T) in zip(nodes, self.terms.local_T if order else (), strict=bool(order)):
+            gradient[unknowns] += at.gradient if T is None else T.T @ at.gradient
+            if hessian is not None:
+                hessian[np.ix_(unknowns, unknowns)] += _transformed(at.hessian, T)
+        values = np.array([at.value for at in nodes])
+        unresolved = np.array([at.unresolved for at in nodes])
+        return At(float(values.sum()), values, gradient, hessian, unresolved, sum(at.rounding for at in nodes))
+
+    def at_nodes(self, taus: Mapping[int, Array], order: int = 2) -> dict[int, NodeAt]:
+        """Value, gradient and Hessian of some nodes, each in unknowns of its own, those of `terms.local_T`."""
+        nodes = sorted(taus)
+        local = self._local_of_nodes(taus)
+        found = {}
+        for i, at in zip(nodes, self._at(nodes, [local[i] for i in nodes], order), strict=True):
+            T = self.terms.local_T[i][1]
+            gradient = at.gradient if T is None or not order else T.T @ at.gradient
+            found[i] = at._replace(gradient=gradient, hessian=_transformed(at.hessian, T) if order > 1 else None)
+        return found
+
+    @np.errstate(over="ignore", invalid="ignore")  # where integrals are not resolved, which is found out later
+    def diagonal(self, theta: Array) -> Array:
+        """The diagonal of the Hessian in θ, (P,), at θ."""
+        out, local = np.zeros(len(theta)), [theta[local.terms] for local in self.terms.local]
+        for at, of in zip(self._at(self.terms.nodes, local, 2, diagonal=True), self.terms.local, strict=True):
+            out[of.terms] += at.hessian
+        return out
+
+    def _local(self, tau: Array) -> list[Array]:
+        """θ of the terms of each node."""
         theta = self.terms.T @ tau
+        return [theta[local.terms] for local in self.terms.local]
+
+    def _local_of_nodes(self, taus: Mapping[int, Array]) -> dict[int, Array]:
+        """θ of the terms of some nodes, each from its own unknowns."""
+        at = {i: self.terms.local_T[i][1] for i in taus}
+        return {i: tau if at[i] is None else at[i] @ tau for i, tau in taus.items()}
+
+    def _at(self, nodes: Sequence[int], local: Sequence[Array], order: int, diagonal: bool = False) -> list[NodeAt]:
+        """Some nodes at θ of their own; the link comes after all blocks."""
+        with one_blas_thread():
+            sums = self._sums(nodes, local, order, diagonal)
+        log = self.loss.link == "log_mean"
+        values = sums.shift + np.log(sums.value / self.n) if log else sums.value / self.n
+        found = []
+        for k, value in enumerate(values):
+            scale = sums.value[k] if log else self.n
+            g = sums.gradient[k] / scale if order else np.zeros(0)
+            A = sums.second[k] / scale if order > 1 else None
+            if A is not None and log:
+                A -= g * g if diagonal else np.outer(g, g)
+            found.append(NodeAt(float(value), g, A, int(sums.unresolved[k]), sums.rounding[k] / self.n))
+        return found
+
+    def _sums(self, nodes: Sequence[int], local: Sequence[Array], order: int, diagonal: bool) -> _Sums:
+        self.passes += 1
+        C = [self.terms.scattered(theta, i) for i, theta in zip(nodes, local, strict=True)]
 
         def sums(block: Block) -> _Sums:
             made = self._made(block)
-            nodes = [self._node(i, made, block.weight, theta, order) for i in self.terms.nodes]
-            shift, value, gradient, hessian, unresolved, rounding = zip(*nodes, strict=True)
+            parts = [self._node(i, made, block.weight, at, order, diagonal) for i, at in zip(nodes, C, strict=True)]
+            shift, value, gradient, second, unresolved, rounding = zip(*parts, strict=True)
             return _Sums(
                 np.array(shift),
                 np.array(value),
                 list(gradient) if order else [],
-                list(hessian) if order > 1 else [],
+                list(second) if order > 1 else [],
                 np.array(unresolved),
-                sum(rounding),
+                np.array(rounding),
             )
 
-        with one_blas_thread():
-            return self._linked(self.samples.sum(sums, self.n_jobs), order)
+        return self.samples.sum(sums, self.n_jobs)
 
     def _made(self, block: Block) -> _Made:
         made = None if self._kept is None else self._kept.get(block.number)
         if made is None:
             phi = [axis.functions(x) for axis, x in zip(self.axes, block.X.T, strict=True)]
-            prepare = self.loss.prepare
-            prepared = [prepare(self.axes[i], block.X[:, i], phi[i]) for i in self.terms.nodes]
-            made = _Made(self.terms.H(phi), prepared)
+            H, terms = self.terms.H(phi), self.terms
+            pilots: list[Array | None] = [None] * len(self.axes)
+            if self.pilot is not None:
+                terms, theta = self.pilot
+                H0 = H if terms is self.terms else terms.H(phi)
+                pilots = [terms.coefficients(i, H0, terms.scatter(theta, i))[1] for i in terms.nodes]
+            rows = zip(self.axes, block.X.T, phi, pilots, strict=True)
+            prepared = [self.loss.prepare(NodeRows(i, *row)) for i, row in enumerate(rows)]
+            made = _Made(H, prepared)
             if self._kept is not None:
                 self._kept[block.number] = made
         return made
 
-    def _pointwise(self, i: int, made: _Made, theta: Array, second: bool) -> tuple[Array, Array, Pointwise]:
-        """The cofactors of node i in these rows, (c, n), a = H C_i, (n, J), and the loss there."""
-        local = self.terms.local[i]
-        H = made.H if len(local.cofactors) == len(made.H) else made.H[local.cofactors]
-        a = (self.terms.scatter(theta, i).T @ H).T
-        return H, a, self.loss.at(self.axes[i], a, made.prepared[i], second)
+    def _pointwise(self, i: int, made: _Made, C: Array, second: bool) -> tuple[Array, Pointwise]:
+        """The cofactors of node i in these rows, (c, n), and the loss at a = H C_i."""
+        H, a = self.terms.coefficients(i, made.H, C)
+        return H, self.loss.at(self.axes[i], a, made.prepared[i], second)
 
-    def _node(self, i: int, made: _Made, weight: Array, theta: Array, order: int) -> tuple:
-        """Shift, weighted sums of value, gradient (m,) and Hessian (m, m), unresolved rows and rounding of one node."""
-        H, _, point = self._pointwise(i, made, theta, order > 1)
+    def _node(self, i: int, made: _Made, weight: Array, C: Array, order: int, diagonal: bool) -> tuple:
+        """Shift, weighted sums of value, gradient and Hessian, unresolved rows and rounding of one node."""
+        H, point = self._pointwise(i, made, C, order > 1)
         rounding = np.finfo(float).eps * (weight @ point.magnitude)
         shift, value, w = 0.0, weight @ point.value, weight
         if self.loss.link == "log_mean":
             shift = point.value.max()
             w = weight * np.exp(point.value - shift)
             value = w.sum()
-        gradient = hessian = None
+        gradient = second = None
         if order:
             gradient = self.terms.gather(i, H @ (point.slope * w[:, None]))
         if order > 1 and point.curvature is not None:
-            hessian = self._gram(i, H, point.curvature * w[:, None])
-        return shift, value, gradient, hessian, point.unresolved, rounding
+            second = (self._squares if diagonal else self._gram)(i, H, point.curvature * w[:, None])
+        return shift, value, gradient, second, point.unresolved, rounding
 
     def _gram(self, i: int, H: Array, curvature: Array) -> Array:
         """Σ_n h hᵀ ⊗ curvature over the terms of node i, (m, m): a product for each function."""
@@ -207,23 +263,11 @@ class Objective:
                 out[start:, start:stop] = block.T
         return out
 
-    def _linked(self, sums: _Sums, order: int) -> At:
-        """The link, after all blocks, and the sum over nodes, in τ."""
-        K, log = len(self.terms), self.loss.link == "log_mean"
-        gradient, hessian = np.zeros(K), np.zeros((K, K)) if order > 1 else None
-        values = sums.shift + np.log(sums.value / self.n) if log else sums.value / self.n
-        for node, (unknowns, T) in enumerate(self.terms.local_T):
-            if not order:
-                break
-            scale = sums.value[node] if log else self.n
-            g = sums.gradient[node] / scale
-            gradient[unknowns] += g if T is None else T.T @ g
-            if hessian is not None:
-                A = sums.hessian[node] / scale
-                if log:
-                    A -= np.outer(g, g)
-                hessian[np.ix_(unknowns, unknowns)] += A if T is None else T.T @ (T.T @ A).T
-        return At(float(values.sum()), values, gradient, hessian, sums.unresolved, sums.rounding / self.n)
+    def _squares(self, i: int, H: Array, curvature: Array) -> Array:
+        """The diagonal of `_gram`, (m,)."""
+        local = self.terms.local[i]
+        own = np.diagonal(_packed_places(len(self.axes[i].degrees)))
+        return np.einsum("kn,kn->k", H[local.where] ** 2, curvature.T[own][local.functions])
 
     # ---------------------------------------------------------------- row by row
 
@@ -232,61 +276,83 @@ class Objective:
 
         With a log link they are those of the logarithm, node by node (w/w̄)(g − ḡ).
         """
-        theta, log = self.terms.T @ tau, self.loss.link == "log_mean"
-        linked = self._log_means(theta) if log else None
 
-        def scored(block: Block) -> Any:
-            made = self._made(block)
+        def joint(block: Block, parts: list[Array]) -> Any:
             S = np.zeros((len(self.terms), len(block.X)))
-            for i, (unknowns, T) in zip(self.terms.nodes, self.terms.local_T, strict=True):
-                local = self.terms.local[i]
-                H, _, point = self._pointwise(i, made, theta, False)
-                G = H[local.where] * point.slope.T[local.functions]
-                if linked is not None:
-                    mean, g = linked[i]
-                    G = np.exp(point.value - mean) * (G - g[:, None])
-                S[unknowns] += G if T is None else T.T @ G
+            for G, (unknowns, _) in zip(parts, self.terms.local_T, strict=True):
+                S[unknowns] += G
             return f(block, S)
 
+        return self._scored(self._local(tau), joint)
+
+    def node_scores(self, taus: Mapping[int, Array], f: Callable[[Block, list[Array]], Any]) -> Any:
+        """Σ over blocks of f(block, [S_i]), S_i (m, rows) the scores of each node in its own unknowns."""
+        local = self._local_of_nodes(taus)
+        return self._scored([local[i] for i in self.terms.nodes], f)
+
+    def _scored(self, local: Sequence[Array], f: Callable[[Block, list[Array]], Any]) -> Any:
+        C = [self.terms.scattered(theta, i) for i, theta in zip(self.terms.nodes, local, strict=True)]
+
         with one_blas_thread():
+            linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
+
+            def scored(block: Block) -> Any:
+                made, parts = self._made(block), []
+                for i, (_, T) in zip(self.terms.nodes, self.terms.local_T, strict=True):
+                    of = self.terms.local[i]
+                    H, point = self._pointwise(i, made, C[i], False)
+                    G = H[of.where] * point.slope.T[of.functions]
+                    if linked is not None:
+                        G = np.exp(point.value - linked[i].value) * (G - linked[i].gradient[:, None])
+                    parts.append(G if T is None else T.T @ G)
+                return f(block, parts)
+
             return self.samples.sum(scored, self.n_jobs)
 
     def losses(self, tau: Array) -> tuple[Array, Array]:
         """ℓ of each row and node, (n_rows, p), and each node's rows whose integrals are not resolved, (p,)."""
-        theta = self.terms.T @ tau
+        C = [self.terms.scattered(theta, i) for i, theta in enumerate(self._local(tau))]
 
         def rows(block: Block) -> list[tuple[Array, Array]]:
             made = self._made(block)
-            points = [self._pointwise(i, made, theta, False)[2] for i in self.terms.nodes]
+            points = [self._pointwise(i, made, C[i], False)[1] for i in self.terms.nodes]
             return [(np.stack([point.value for point in points], axis=1), np.array([p.unresolved for p in points]))]
 
         with one_blas_thread():
             values, unresolved = zip(*self.samples.sum(rows, self.n_jobs), strict=True)
         return np.concatenate(values), np.sum(unresolved, axis=0)
 
-    def _log_means(self, theta: Array) -> list[tuple[float, Array]]:
-        """For each node log⟨exp ℓ⟩ and its gradient in θ."""
+    def effective_rows(self, taus: Mapping[int, Array]) -> Array:
+        """(Σ w)²/Σ w² of each node's weights exp ℓ: how many rows a log link counts, (p,)."""
+        local = self._local_of_nodes(taus)
+        C = [self.terms.scattered(local[i], i) for i in self.terms.nodes]
 
-        def sums(block: Block) -> _Sums:
+        def sums(block: Block) -> list[tuple[Array, Array]]:
             made = self._made(block)
-            nodes = [self._node(i, made, block.weight, theta, 1) for i in self.terms.nodes]
-            shift, value, gradient, _, unresolved, _ = zip(*nodes, strict=True)
-            return _Sums(np.array(shift), np.array(value), list(gradient), [], np.array(unresolved), 0.0)
+            values = np.stack([self._pointwise(i, made, C[i], False)[1].value for i in self.terms.nodes])
+            return [(values, block.weight)]
 
-        total = self.samples.sum(sums, self.n_jobs)
-        means = total.shift + np.log(total.value / self.n)
-        return [(m, g / v) for m, g, v in zip(means, total.gradient, total.value, strict=True)]
+        with one_blas_thread():
+            values, weights = zip(*self.samples.sum(sums, self.n_jobs), strict=True)
+        exponent, weight = np.concatenate(values, axis=1), np.concatenate(weights)
+        w = np.exp(exponent - exponent.max(axis=1, keepdims=True))
+        return (w @ weight) ** 2 / (w**2 @ weight)
 
     def curvature_product(self, tau: Array) -> Callable[[Array], Array]:
-        """v → A v with A the Hessian at τ (link: mean), from curvatures that are kept for each row."""
-        theta = self.terms.T @ tau
+        """v → A v with A the Hessian at τ, from curvatures that are kept for each row."""
+        local = self._local(tau)
+        C = [self.terms.scattered(theta, i) for i, theta in enumerate(local)]
+        linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
         kept: dict[int, list[Array]] = {}
 
         def curvatures(block: Block) -> int:
-            made = self._made(block)
-            kept[block.number] = [
-                np.ascontiguousarray(self._pointwise(i, made, theta, True)[2].curvature) for i in self.terms.nodes
-            ]
+            made, found = self._made(block), []
+            for i in self.terms.nodes:
+                point = self._pointwise(i, made, C[i], True)[1]
+                assert point.curvature is not None
+                w = 1.0 if linked is None else np.exp(point.value - linked[i].value)[:, None]
+                found.append(np.ascontiguousarray(point.curvature * w))
+            kept[block.number] = found
             return 0
 
         with one_blas_thread():
@@ -294,21 +360,29 @@ class Objective:
 
         def product(v: Array) -> Array:
             direction = self.terms.T @ v
+            B = [self.terms.scatter(direction, i) for i in self.terms.nodes]
 
             def summed(block: Block) -> Array:
                 made, out = self._made(block), np.zeros(len(self.terms.products))
                 for i in self.terms.nodes:
-                    local = self.terms.local[i]
-                    H = made.H if len(local.cofactors) == len(made.H) else made.H[local.cofactors]
-                    b = (self.terms.scatter(direction, i).T @ H).T
+                    H, b = self.terms.coefficients(i, made.H, B[i])
                     slope = _packed_product(kept[block.number][i], b) * block.weight[:, None]
-                    out[local.terms] += self.terms.gather(i, H @ slope)
+                    out[self.terms.local[i].terms] += self.terms.gather(i, H @ slope)
                 return out
 
             with one_blas_thread():
-                return self.terms.T.T @ (self.samples.sum(summed, self.n_jobs) / self.n)
+                image = self.samples.sum(summed, self.n_jobs) / self.n
+            for at, of in zip(linked or (), self.terms.local, strict=linked is not None):
+                image[of.terms] -= at.gradient * (at.gradient @ direction[of.terms])
+            return self.terms.T.T @ image
 
         return product
+
+
+def _transformed(A: Array | None, T: Any) -> Array:
+    """TᵀAT."""
+    assert A is not None
+    return A if T is None else T.T @ (T.T @ A).T
 
 
 def _packed_places(size: int) -> Array:

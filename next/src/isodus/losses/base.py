@@ -8,9 +8,19 @@ import numpy as np
 
 from ..axes import Axis
 
-__all__ = ["Loss", "Pointwise"]
+__all__ = ["Loss", "NodeRows", "Pointwise"]
 
 Array = np.ndarray
+
+
+class NodeRows(NamedTuple):
+    """One node in a block of rows: what a loss can prepare from."""
+
+    node: int
+    axis: Axis
+    x: Array  # (n,)
+    phi: Array  # (n, J)
+    pilot: Array | None  # (n, J) a⁰ = H C_i(θ⁰), where the objective has a pilot θ⁰
 
 
 class Pointwise(NamedTuple):
@@ -29,12 +39,14 @@ class Pointwise(NamedTuple):
 class Loss(Protocol):
     """One node's loss: a few lines in (a, φ).
 
-    `link` says what becomes of the rows' values: their mean, or the logarithm of the mean of exp(value).
+    `link` says what becomes of the rows' values: their mean, or the logarithm of the mean of exp(value). `unclamped`
+    says whether functions go on beyond the window of a line: they need not stay where nothing is integrated.
     """
 
     link: ClassVar[Literal["mean", "log_mean"]]
+    unclamped: ClassVar[bool]
 
-    def prepare(self, axis: Axis, x: Array, phi: Array) -> tuple[Any, ...]:
+    def prepare(self, rows: NodeRows) -> tuple[Any, ...]:
         """What the loss needs of each row beside a, made once."""
 
     def at(self, axis: Axis, a: Array, prepared: tuple[Any, ...], second: bool) -> Pointwise:

@@ -46,6 +46,8 @@ class Terms:
         The terms, such as (0, 0, 1) for x0² x1.
     ties : sequence of int, optional
         For each key, the number of the unknown that it shares with others.
+    in_powers : bool, default=False
+        Whether keys are powers of y = (x − location)/scale also where they include every divisor.
 
     Attributes
     ----------
@@ -59,14 +61,17 @@ class Terms:
         The smallest number of terms that share one unknown; tied variables multiply the rows.
     """
 
-    def __init__(self, axes: Sequence[Axis], keys: Sequence[Key], ties: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, axes: Sequence[Axis], keys: Sequence[Key], ties: Sequence[int] | None = None, in_powers: bool = False
+    ) -> None:
         self.axes, self.keys = list(axes), [tuple(sorted(key)) for key in keys]
-        self.identity = ties is None and closed(self.keys, axes)
+        whole = ties is None and closed(self.keys, axes)
+        self.identity = whole and not in_powers
         self.copies = 1 if ties is None else int(np.bincount(ties).min())
         if self.identity:
             self.products, self.T = [product_of(key) for key in self.keys], csr_array(eye_array(len(keys)))
         else:
-            self.products, self.T = of_powers(axes, self.keys)
+            self.products, self.T = of_powers(axes, self.keys, whole)
         if ties is not None:
             self.T = csr_array(self.T @ csr_array((np.ones(len(keys)), (np.arange(len(keys)), ties))))
             self.keys = [self.keys[list(ties).index(t)] for t in range(self.T.shape[1])]
@@ -200,10 +205,20 @@ class Terms:
 
     def scatter(self, theta: Array, i: int) -> Array:
         """C_i, (c, J), with a = H C_i the coefficients of the functions of variable i given the rest."""
+        return self.scattered(theta[self.local[i].terms], i)
+
+    def scattered(self, own: Array, i: int) -> Array:
+        """C_i, (c, J), from θ of the terms of variable i, (m,)."""
         local = self.local[i]
         C = np.zeros((len(local.cofactors), len(self.axes[i].degrees)))
-        C[local.where, local.functions] = theta[local.terms]
+        C[local.where, local.functions] = own
         return C
+
+    def coefficients(self, i: int, H: Array, C: Array) -> tuple[Array, Array]:
+        """The cofactors of variable i, (c, n), and a = H C_i, (n, J); H: all cofactors, (cofactors, n)."""
+        used = self.local[i].cofactors
+        H = H if len(used) == len(H) else H[used]
+        return H, (C.T @ H).T
 
     def gather(self, i: int, G: Array) -> Array:
         """The entries of a (c, J) matrix that belong to the terms of node i, (m,)."""

@@ -18,15 +18,18 @@ Array = np.ndarray
 _WHOLE = 4_000_000  # entries of T up to which its condition number is that of the whole
 
 
-def of_powers(axes: Sequence[Axis], keys: Sequence[Key]) -> tuple[list[Product], csr_array]:
+def of_powers(axes: Sequence[Axis], keys: Sequence[Key], centred: bool = False) -> tuple[list[Product], csr_array]:
     """The closure of some powers of x, and T: column k is (x/unit)^α of key k in the functions of the closure.
 
-    Powers of x, and not of x − location: without its divisors, a power depends on the origin.
+    Powers of x, and not of x − location: without its divisors, a power depends on the origin. centred: with them, of
+    the axes' own coordinates y.
     """
     inverse = []
     for axis in axes:
         if axis.powers is None:
             inverse.append(1 / axis.norms)
+        elif centred and axis.unit_powers is not None:
+            inverse.append(np.tril(np.linalg.inv(axis.unit_powers())))
         else:
             M = axis.powers()
             inverse.append(np.tril(np.linalg.inv(M * axis.unit ** np.arange(len(M)))))

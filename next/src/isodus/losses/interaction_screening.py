@@ -1,0 +1,83 @@
+"""Interaction screening: exp of the energy's part with one variable, weighted by a reference density of that variable.
+
+With R(x_i | rest) any density, a its coefficients and m_l = E_R[φ_l], the mean of exp(Σ_l a_l (φ_l − m_l)) R/q has its
+minimum at the a of the samples' model: under q exp(−Σ a_l φ_l)/Z its gradient is that of ∫ R (φ − m) = 0 (eqs. 7-9 of
+the paper). A factor that depends on the other variables alone changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ..axes import Axis, packed_pairs
+from .base import Array, NodeRows, Pointwise
+
+__all__ = ["PowerScreening", "TiltedScreening"]
+
+
+@dataclass(frozen=True)
+class TiltedScreening:
+    """ℓ(a, φ) = Σ_l (a_l − a⁰_l)(φ_l − m_l) with m = E_R[φ], R ∝ q exp(−Σ_l a⁰_l φ_l) and a⁰ a pilot's.
+
+    At the pilot all weights exp ℓ are 1, and the gradient is that of pseudo-likelihood.
+    """
+
+    link: ClassVar[Literal["mean", "log_mean"]] = "log_mean"
+    unclamped: ClassVar[bool] = False
+
+    def prepare(self, rows: NodeRows) -> tuple[Array, Array, int]:
+        """φ − m, Σ_l a⁰_l (φ_l − m_l), and how many rows have integrals that are not resolved."""
+        pilot = rows.pilot
+        assert pilot is not None
+        found = rows.axis.integrals(pilot, second=False)
+        away = np.asfortranarray(rows.phi - found.mean)
+        unresolved = int(np.count_nonzero(found.error > rows.axis.tolerance))
+        return away, np.einsum("nl,nl->n", pilot, away), unresolved
+
+    def at(self, axis: Axis, a: Array, prepared: tuple[Array, Array, int], second: bool) -> Pointwise:
+        """The exponent, its slope φ − m, and the slope's products."""
+        away, offset, unresolved = prepared
+        return _exponent(a, away, -offset, unresolved, second)
+
+
+@dataclass(frozen=True)
+class PowerScreening:
+    """ℓ(a, φ) = Σ_l a_l (φ_l − m_l) + log r, r = R/q: R ∝ exp(−ν|y|^power) on the line (eq. 10), uniform within ends.
+
+    Parameters
+    ----------
+    nu : tuple of float
+        ν of each variable, in units of y = (x − location)/scale.
+    power : float
+        s + δ: the degree of the energy, and how much faster R falls.
+    """
+
+    nu: tuple[float, ...]
+    power: float
+
+    link: ClassVar[Literal["mean", "log_mean"]] = "log_mean"
+    unclamped: ClassVar[bool] = True
+
+    def prepare(self, rows: NodeRows) -> tuple[Array, Array]:
+        """φ − m and log r."""
+        log_r, m = rows.axis.power_reference(self.nu[rows.node], self.power)
+        return np.asfortranarray(rows.phi - m), log_r(rows.x)
+
+    def at(self, axis: Axis, a: Array, prepared: tuple[Array, Array], second: bool) -> Pointwise:
+        """The exponent, its slope φ − m, and the slope's products."""
+        away, log_r = prepared
+        return _exponent(a, away, log_r, 0, second)
+
+
+def _exponent(a: Array, away: Array, offset: Array, unresolved: int, second: bool) -> Pointwise:
+    terms = a * away
+    curvature = None
+    if second:
+        l, m = packed_pairs(a.shape[1])
+        curvature = away[:, l] * away[:, m]
+    return Pointwise(
+        terms.sum(axis=1) + offset, away, curvature, unresolved, np.abs(terms).sum(axis=1) + np.abs(offset)
+    )
