@@ -25,7 +25,7 @@ ROOMS = {
     "terms": [["keys", "terms", ""]],
     "data": [["tables", "samples", "facts"]],
     "losses": [["", "pseudo_likelihood", ""]],
-    "fit": [["rank", "objective", "sandwich"], ["gaussian", "newton", "penalties"], ["", "learn", "held_out"]],
+    "fit": [["rank", "objective", "sandwich"], ["gaussian", "newton", "penalties"], ["sums", "learn", "held_out"]],
     "model": [["", "model", "fitted"]],
     "estimators": [["columns", "base", "findings"], ["", "pseudo_likelihood", ""]],
 }

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from cases import AXES, AxisCase
 
-from isodus.axes import Axis, Boundary, Derivatives, Line, Nodes, check_axis
+from isodus.axes import Axis, Boundary, Derivatives, Line, Nodes
 from isodus.axes.quadrature import gauss_legendre
 from isodus.axes.smooth import Smooth, last_coefficients
+from isodus.contracts import check_axis
 
 
 @dataclass(frozen=True, eq=False)

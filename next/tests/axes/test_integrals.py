@@ -9,7 +9,7 @@ from axes.reference import bounded_measure, circle_measure, integrals, off, poly
 from cases import DATA
 
 from isodus.axes import Bounded, Circle, HalfLine, Interval, Line
-from isodus.axes.reference import random_exponents
+from isodus.contracts.reference import random_exponents
 
 KINDS = {
     "line": (DATA["normal"], Line.fit, polynomial_measure),

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from isodus.axes import Bounded, Circle, Functions, HalfLine, Interval, Line, Mapped, Values, WholeLine
 from isodus.axes.choose import choose_axis
-from isodus.axes.reference import random_exponents
+from isodus.contracts.reference import random_exponents
 
 
 def rows(axis, x, count=3):

@@ -4,6 +4,8 @@ At the optimum the regression of each column on the others has the coefficients 
 covariance is the sandwich of θ carried through these functions.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -129,10 +131,11 @@ def test_meat_is_statsmodels_sums_of_scores():
     fit = optimum(f)
     S = scores_of(f, fit)
     near = lambda made, expected: assert_allclose(made, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
-    near(spread(f, fit.tau)[0], robust.S_white_simple(S))
-    near(spread(f, fit.tau, groups)[0], robust.S_crosssection(S, groups))
-    near(spread(f, fit.tau, lags=5)[0], robust.S_hac_simple(S, 5))
-    near(spread(f, fit.tau, lags=0)[0], robust.S_hac_simple(S, 0))
+    scored = partial(f.scores, fit.tau)
+    near(spread(scored, len(X))[0], robust.S_white_simple(S))
+    near(spread(scored, len(X), groups)[0], robust.S_crosssection(S, groups))
+    near(spread(scored, len(X), lags=5)[0], robust.S_hac_simple(S, 5))
+    near(spread(scored, len(X), lags=0)[0], robust.S_hac_simple(S, 0))
     A, n = f(fit.tau).hessian, len(X)
     near(sandwich(f, fit), np.linalg.solve(A, np.linalg.solve(A, S.T @ S).T) / n**2)
 

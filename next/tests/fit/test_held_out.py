@@ -1,5 +1,7 @@
 """Held-out scores and strengths by folds, against fits of each fold that are made by other means."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from fit.build import objective, skewed
@@ -10,7 +12,7 @@ from scipy.stats import multivariate_normal, norm
 from isodus.axes import Bounded, Line, Values
 from isodus.data import as_samples
 from isodus.fit.folds import folds
-from isodus.fit.held_out import held_out, node_scores
+from isodus.fit.held_out import held_out, node_scores, refitted
 from isodus.fit.learn import learn
 from isodus.fit.objective import Objective
 from isodus.fit.path import ridge_by_folds
@@ -55,7 +57,7 @@ def test_scores_are_mean_log_densities_in_the_units_of_x():
 def test_the_held_out_check():
     f, penalty = objective(X, 3), WeakRidge()
     fit = learn(f, penalty)
-    found = held_out(f, fit, penalty, same_axes(f), FOLD)
+    found = held_out(f, fit, partial(refitted, penalty), same_axes(f), FOLD)
     scores, references = [], []
     for k in range(5):
         train, rest = np.flatnonzero(FOLD != k), np.flatnonzero(FOLD == k)
@@ -80,7 +82,7 @@ def test_axes_are_made_of_each_fold(kind):
         return Objective(PseudoLikelihoodLoss(), Terms(axes, keys_up_to(axes, 3, 2)), rows)
 
     f = build(as_samples(X))
-    found = held_out(f, learn(f, WeakRidge()), WeakRidge(), build, FOLD)
+    found = held_out(f, learn(f, WeakRidge()), partial(refitted, WeakRidge()), build, FOLD)
     assert made == [120] + [96] * 5
     assert found.reference == "Gaussian"
     assert np.isfinite(found.score)
@@ -92,7 +94,7 @@ def test_without_continuous_columns_the_reference_is_independence():
     Y[:, 1] = np.where(np.random.default_rng(1).random(200) < 0.5, Y[:, 0], Y[:, 1])
     axes = [Values.fit(y, 2) for y in Y.T]
     f, fold = objective(Y, axes=axes), np.arange(200) % 5
-    found = held_out(f, learn(f, WeakRidge()), WeakRidge(), same_axes(f), fold)
+    found = held_out(f, learn(f, WeakRidge()), partial(refitted, WeakRidge()), same_axes(f), fold)
     expected = []
     for k in range(5):
         train, rest = Y[fold != k], Y[fold == k]

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from cases import LOSSES
 
+from isodus.contracts import check_loss
 from isodus.data import as_samples
 from isodus.fit.objective import Objective
-from isodus.losses import NodeRows, PseudoLikelihoodLoss, check_loss
+from isodus.losses import NodeRows, PseudoLikelihoodLoss
 from isodus.terms import Terms, keys_up_to
 
 EACH = [pytest.param(case, column, id=f"{name}-{column}") for name, case in LOSSES.items() for column in case.axes]

@@ -2,7 +2,6 @@
 
 from .base import Axis, Boundary, Derivatives, Integrals, Nodes, packed_pairs
 from .bounded import Bounded
-from .check import check_axis
 from .circle import Circle
 from .functions import Functions
 from .half_line import HalfLine
@@ -27,6 +26,5 @@ __all__ = [
     "Nodes",
     "Values",
     "WholeLine",
-    "check_axis",
     "packed_pairs",
 ]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-__all__ = ["Axis", "Boundary", "Derivatives", "Integrals", "Nodes", "exponentials", "packed_pairs"]
+__all__ = ["Axis", "Boundary", "Derivatives", "Integrals", "Nodes", "endless", "exponentials", "packed_pairs"]
 
 Array = np.ndarray
 _SERIES_TOLERANCE = 1e-9  # of the checks, where a series of the mass is inverted
@@ -59,6 +59,11 @@ class Boundary(NamedTuple):
 
     weight: Array
     slope: Array
+
+
+def endless(axis: Axis, x: Array) -> Boundary:
+    """The weight of an axis without ends: 1."""
+    return Boundary(np.ones_like(x, float), np.zeros_like(x, float))
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from .base import Array, Axis, Boundary, Derivatives, Nodes
+from .base import Array, Axis, Derivatives, Nodes, endless
 from .quadrature import invert
 
 __all__ = ["Circle"]
@@ -94,9 +94,7 @@ class Circle(Axis):
             np.sqrt(2) * _interleaved(-k * sin, k * cos), -np.sqrt(2) * _interleaved(k * k * cos, k * k * sin)
         )
 
-    def boundary(self, x: Array) -> Boundary:
-        """1: a circle has no end."""
-        return Boundary(np.ones_like(x, float), np.zeros_like(x, float))
+    boundary = endless
 
     def mean_variance(self, a: Array) -> tuple[Array, Array]:
         """Mean direction, an angle in [0, 2π), and 1 − R with R = |E exp(ix)|."""

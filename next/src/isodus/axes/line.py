@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from .base import Array, Boundary
+from .base import Array, endless
 from .polynomial import Polynomial, middle_and_spread, recurrence
 
 __all__ = ["Line", "tail_length", "window"]
@@ -54,9 +54,7 @@ class Line(Polynomial):
         alpha, beta = recurrence(np.clip(y, low, high), weight, degree)
         return cls(location, scale, low, high, tail_length(y, weight, low, high), alpha, beta)
 
-    def boundary(self, x: Array) -> Boundary:
-        """1: the line has no end."""
-        return Boundary(np.ones_like(x, float), np.zeros_like(x, float))
+    boundary = endless
 
 
 def window(least: float, most: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from .base import Array, Axis, Boundary, Derivatives, Integrals, Nodes, packed_pairs, rounding
+from .base import Array, Axis, Derivatives, Integrals, Nodes, endless, packed_pairs, rounding
 from .polynomial import check_spread, mean_and_deviation, power_moments, shifted_powers
 from .quadrature import gauss_legendre
 from .smooth import last_coefficients, series_inverse, series_share
@@ -84,9 +84,7 @@ class WholeLine(Axis):
         first = k * y[..., :-1]
         return Derivatives(first, k * np.concatenate([np.zeros_like(y[..., :1]), first[..., :-1]], axis=-1))
 
-    def boundary(self, x: Array) -> Boundary:
-        """1: the line has no end."""
-        return Boundary(np.ones_like(x, float), np.zeros_like(x, float))
+    boundary = endless
 
     def powers(self) -> Array:
         """M, (J+1, J+1), with (1, φ_1, …, φ_J) = M (1, x, …, x^J)."""

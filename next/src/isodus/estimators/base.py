@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.checks import finite_number, positive_integer, seed_of
-from .._core.notes import announce
+from .._core.notes import Note, announce
 from .._core.progress import Progress, Show
 from .._core.threads import one_blas_thread, workers
 from ..axes.choose import Scale, Support
 from ..data import MemorySamples, Samples, as_samples, checked_groups, checked_weights, column_facts, columns_of
 from ..fit.folds import FOLDS, folds
-from ..fit.held_out import HeldOut, below_reference, held_out
+from ..fit.held_out import HeldOut, Refit, below_reference, held_out, refitted
 from ..fit.learn import MOST_COVARIANCE, learn
 from ..fit.newton import Fit
 from ..fit.objective import Objective
 from ..fit.path import Path, ridge_by_folds
 from ..fit.penalties import ENOUGH_ROWS, Ridge, WeakRidge
 from ..fit.sandwich import sandwich
-from ..fit.score_tests import InteractionTest, interaction_tests
+from ..fit.score_tests import InteractionTest, interaction_tests, wald_tests
 from ..fit.series import automatic_lags
 from ..losses import Loss, PseudoLikelihoodLoss
 from ..model import Fitted, PolynomialModel
@@ -38,6 +38,17 @@ __all__ = ["PolynomialEstimator"]
 
 Array = np.ndarray
 _FIVE_FOLDS = 20  # rows per local parameter from which five folds are enough for that; below, there are ten
+
+
+class Solved(NamedTuple):
+    """An estimate: its objective and fit, how a fold is fitted from it, and what else is known."""
+
+    f: Objective
+    fit: Fit
+    refit: Refit
+    covariance: Callable[[Array | None, int], Array] | None = None
+    """Of clusters and lags, where it is not the sandwich of the fit."""
+    notes: list[Note] = []  # noqa: RUF012
 
 
 @dataclass(eq=False, repr=False)
@@ -63,7 +74,17 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
 
     def _loss(self) -> Loss:
         """What is minimised."""
-        raise NotImplementedError
+        return PseudoLikelihoodLoss()
+
+    def _check_axes(self, f: Objective) -> None:
+        """An error for axes that the estimator cannot have."""
+
+    def _solve(self, f: Objective, penalty: Penalty, seed: int, say: Callable[[str], None]) -> Solved:
+        """The optimum of an objective, without a choice by folds."""
+        return self._solved(f, learn(f, penalty, self.tol, self.max_iter, seed, progress=say), penalty)
+
+    def _solved(self, f: Objective, fit: Fit, penalty: Penalty) -> Solved:
+        return Solved(f, fit, partial(refitted, penalty))
 
     @one_blas_thread()  # blocks of rows are in threads; those of BLAS would only wait for one another
     def fit(
@@ -103,14 +124,19 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         check_columns(samples, facts, spec, penalty)
         f = self._objective_of(samples, spec)
         check_terms(f.terms, samples, penalty)
+        self._check_axes(f)
 
         seed = seed_of(self.random_state) % 2**32
         parts = partial(folds, samples.X, clusters, lags is not None, seed)
-        fit, self.path_, self.held_out_ = self._optimum(f, spec, penalty, seed, parts)
+        found, self.path_, self.held_out_ = self._optimum(f, spec, penalty, seed, parts)
+        f, fit = found.f, found.fit
         check_finite(f, fit)
         lags = automatic_lags(f, fit.tau) if lags == "auto" else lags or 0
         covariance = tests = None
-        if len(f.terms) <= MOST_COVARIANCE and fit.at.hessian is not None:
+        if found.covariance is not None:
+            covariance = found.covariance(clusters, lags)
+            tests = partial(_wald_tests, f, fit, covariance, clusters)
+        elif len(f.terms) <= MOST_COVARIANCE and fit.at.hessian is not None:
             covariance = sandwich(f, fit, clusters, lags)
             tests = partial(_tests, f, fit, covariance, clusters, lags, self.progress)
 
@@ -118,7 +144,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
         self.ridge_ = fit.ridge.diagonal()
         self.notes_ = column_notes(samples, facts, spec, f.axes)
-        self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters)
+        self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters) + found.notes
         self.model_ = PolynomialModel(f.terms, fit.tau, samples.names, self._fitted(covariance, tests, penalty))
         self.n_features_in_ = len(samples.names)
         self.__dict__.pop("feature_names_in_", None)
@@ -198,11 +224,11 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
 
     def _optimum(
         self, f: Objective, spec: Spec, penalty: Penalty, seed: int, parts: Callable[..., Array]
-    ) -> tuple[Fit, Path | None, HeldOut | None]:
+    ) -> tuple[Solved, Path | None, HeldOut | None]:
         """The fit; its path, if folds choose the ridge; and its held-out score, if rows are few."""
 
         def build(rows: Samples) -> Objective:
-            return Objective(f.loss, make_terms(rows, spec, f.axes), rows, f.n_jobs)
+            return found.f.built(make_terms(rows, spec, f.terms.axes), rows)
 
         with Progress(self.progress, "fitting") as bar:
 
@@ -210,23 +236,25 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
                 bar.label = what
                 bar(f.passes)
 
+            found = self._solved(f, Fit.none(f.terms), penalty)
             if by_folds(penalty):
                 fit, path = ridge_by_folds(f, build, parts(), self.tol, self.max_iter, say)
+                found = found._replace(fit=fit)
                 if path is None:
-                    return fit, None, None
+                    return found, None, None
                 gains = tuple(s - r for s, r in zip(path.best.scores, path.reference_scores, strict=True))
-                return fit, path, HeldOut(path.best.score, path.reference_score, path.reference, gains)
-            fit = learn(f, penalty, self.tol, self.max_iter, seed, progress=say)
+                return found, path, HeldOut(path.best.score, path.reference_score, path.reference, gains)
+            found = self._solve(f, penalty, seed, say)
             rows = f.terms.rows_per_unknown(f.n)
-            enough = rows >= ENOUGH_ROWS and not below_reference(f, fit)
-            if enough or fit.status in ("singular", "interrupted"):
-                return fit, None, None
+            enough = rows >= ENOUGH_ROWS and not below_reference(found.f, found.fit)
+            if enough or found.fit.status in ("singular", "interrupted"):
+                return found, None, None
             say("scoring folds")
             try:
                 count = FOLDS if rows >= _FIVE_FOLDS else 2 * FOLDS
-                return fit, None, held_out(f, fit, penalty, build, parts(count=count))
+                return found, None, held_out(found.f, found.fit, found.refit, build, parts(count=count))
             except KeyboardInterrupt:  # the fit is there; only its check is not
-                return fit, None, None
+                return found, None, None
 
     def _fitted(self, covariance: Array | None, tests: Tests, penalty: Penalty) -> Fitted:
         """What the model knows of its fit."""
@@ -259,6 +287,11 @@ def _tests(
     interactions = [unknowns for variables, unknowns in f.terms.interactions.items() if len(variables) > 1]
     with Progress(progress, "testing interactions", len(interactions)) as bar:
         return interaction_tests(f, fit, covariance, interactions, clusters, bar, lags)
+
+
+def _wald_tests(f: Objective, fit: Fit, covariance: Array, clusters: Array | None) -> list[InteractionTest]:
+    interactions = [unknowns for variables, unknowns in f.terms.interactions.items() if len(variables) > 1]
+    return wald_tests(fit.tau, covariance, interactions, f.n if clusters is None else clusters.max() + 1)
 
 
 def _checked_lags(dependence: Any, sample_weight: Any, groups: Any, n_rows: int) -> Literal["auto"] | int | None:

@@ -15,9 +15,19 @@ from .newton import Fit, newton
 from .objective import Objective
 from .penalties import Ridge, WeakRidge
 
-__all__ = ["HeldOut", "below_reference", "fold_objectives", "held_out", "node_scores", "reference_scores"]
+__all__ = [
+    "HeldOut",
+    "Refit",
+    "below_reference",
+    "fold_objectives",
+    "held_out",
+    "node_scores",
+    "reference_scores",
+    "refitted",
+]
 
 Array = np.ndarray
+Refit = Callable[[Objective, Array, float], Array]
 _STEPS = 50  # of each stage of a fold's fit, which starts from the answer
 
 
@@ -81,23 +91,29 @@ def fold_objectives(
 def held_out(
     f: Objective,
     fit: Fit,
-    penalty: WeakRidge | Ridge | None,
+    refit: Refit,
     build: Callable[[Samples], Objective],
     fold: Array,
 ) -> HeldOut:
-    """Folds, each fitted like the whole, from the answer."""
-    penalty = WeakRidge(f.n) if isinstance(penalty, WeakRidge) else penalty
+    """Folds, each fitted like the whole, from the answer. refit: τ of an objective, from a start, for so many rows."""
     scores, references, gains, name = [], [], [], "Gaussian"
     for part, rest in fold_objectives(f, build, fold):
-        again = learn(part, penalty, tol=0.3, max_iter=_STEPS, start=part.terms.carried(f.terms, fit.tau))
-        if again.status == "interrupted":
-            raise KeyboardInterrupt
+        tau = refit(part, part.terms.carried(f.terms, fit.tau), f.n)
         columns, reference, name = reference_scores(part, rest)
-        score = float(node_scores(rest, again.tau)[columns].mean())
+        score = float(node_scores(rest, tau)[columns].mean())
         scores.append(score)
         references.append(reference)
         gains.append(score - reference)
     return HeldOut(float(np.mean(scores)), float(np.mean(references)), name, tuple(gains))
+
+
+def refitted(penalty: WeakRidge | Ridge | None, part: Objective, start: Array, n: float) -> Array:
+    """τ of a fold from a start; its weak ridge is that of n rows."""
+    penalty = WeakRidge(n) if isinstance(penalty, WeakRidge) else penalty
+    again = learn(part, penalty, tol=0.3, max_iter=_STEPS, start=start)
+    if again.status == "interrupted":
+        raise KeyboardInterrupt
+    return again.tau
 
 
 def below_reference(f: Objective, fit: Fit) -> bool:

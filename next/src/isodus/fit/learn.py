@@ -58,7 +58,7 @@ def _starts(f: Objective) -> list[Array]:
 def _with_integrals(f: Objective) -> Array:
     """τ of own terms where τ = 0 has no integral, as with functions of a user's: the best of −1, 0 and 1 for each."""
     tau, place = f.terms.zeros(), {key: k for k, key in enumerate(f.terms.keys)}
-    for i, (axis, x) in enumerate(zip(f.axes, f.samples.kept.columns, strict=True)):
+    for i, (axis, x) in enumerate(zip(f.terms.axes, f.samples.kept.columns, strict=True)):
         J = min(len(axis.degrees), _MOST_TRIED)
         keys = [(i,) * (l + 1) for l in range(J)]
         if np.isfinite(axis.integrals(np.zeros((1, len(axis.degrees))), second=False).log_Z[0]):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
+from ..terms import Terms
 from .conjugate_gradients import conjugate_gradients
-from .objective import At, Objective
+from .objective import At, NodeAt, Objective
 
-__all__ = ["Fit", "Status", "better", "newton"]
+__all__ = ["Fit", "Quadratic", "Status", "better", "newton"]
 
 Array = np.ndarray
 Status = Literal["converged", "iteration limit", "stalled", "singular", "interrupted"]
@@ -39,6 +40,13 @@ class Fit:
     ridge: csr_array
     trace: list[tuple[str, float, int]] = field(default_factory=list)
     """What was solved, on how many rows, in how many steps."""
+
+    @classmethod
+    def none(cls, terms: Terms) -> Self:
+        """Where a minimisation begins: zero, not yet looked at."""
+        K = len(terms)
+        at = At(np.inf, np.full(len(terms.axes), np.inf), np.zeros(K), None, np.zeros(len(terms.axes), int), 0.0)
+        return cls(terms.zeros(), at, terms.zeros(), "interrupted", 0, csr_array((K, K)))
 
     @property
     def hessian(self) -> Array:
@@ -66,7 +74,7 @@ def newton(
     fit = Fit(tau, look(tau) if at is None else at, tau, "iteration limit", 0, ridge)
     try:
         while fit.n_iter < max_iter:
-            here = _Quadratic(fit.at, ridge, fit.tau)
+            here = Quadratic(fit.at, ridge, fit.tau)
             step, least = here.step(0.0)
             if step is None:
                 fit.status = "singular"
@@ -110,10 +118,10 @@ def better(f: Objective, ridge: csr_array, *candidates: Array) -> Array:
     return candidates[int(np.argmin(np.where(np.isfinite(values), values, np.inf)))]
 
 
-class _Quadratic:
+class Quadratic:
     """Steps −(A + damping diag A)⁻¹ g at one point; A scaled to a unit diagonal."""
 
-    def __init__(self, at: At, ridge: csr_array, tau: Array) -> None:
+    def __init__(self, at: At | NodeAt, ridge: csr_array, tau: Array) -> None:
         assert at.hessian is not None
         pull = ridge @ tau
         self.value = at.value + 0.5 * tau @ pull

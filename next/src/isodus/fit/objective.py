@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..axes import Axis, packed_pairs
 from ..data import Block, Samples
 from ..losses import Loss, NodeRows, Pointwise
 from ..terms import Terms
+from .sums import At, NodeAt, Pilot, Sums
 
 __all__ = ["At", "NodeAt", "Objective", "Pilot"]
 
@@ -21,70 +21,11 @@ Array = np.ndarray
 _KEPT_BYTES = 4 * 2**30  # of what is prepared per row, up to which it is kept between passes
 
 
-class Pilot(NamedTuple):
-    """The θ⁰ that a loss is tilted by, and its terms."""
-
-    terms: Terms
-    theta: Array
-
-
-@dataclass
-class At:
-    """The objective at one τ: value, gradient (K,), Hessian (K, K), and what is known of their errors."""
-
-    value: float
-    nodes: Array  # (p,) each node's part of the value
-    gradient: Array
-    hessian: Array | None
-    unresolved: Array  # (p,) rows of each node whose integrals are not resolved
-    rounding: float  # of the value: ε⟨Σ |a_l φ_l|⟩
-    product: Callable[[Array], Array] | None = None  # v → A v, where `hessian` is that of a part of the rows
-
-
-class NodeAt(NamedTuple):
-    """One node's part of the objective: value, gradient (m,) and Hessian (m, m) in its own unknowns."""
-
-    value: float
-    gradient: Array
-    hessian: Array | None
-    unresolved: int
-    rounding: float
-    product: None = None
-
-
 class _Made(NamedTuple):
     """What is prepared once for a block of rows."""
 
     H: Array  # (cofactors, rows)
     prepared: list[Any]  # of the loss, for each node
-
-
-@dataclass
-class _Sums:
-    """Sums over rows, node by node; those of a log link are over exp(shift)."""
-
-    shift: Array  # (nodes,)
-    value: Array  # (nodes,)
-    gradient: list[Array]  # (m,) for each node
-    second: list[Array]  # (m, m) for each node, or its diagonal
-    unresolved: Array  # (nodes,)
-    rounding: Array  # (nodes,)
-
-    def __add__(self, other: _Sums) -> _Sums:
-        shift = np.maximum(self.shift, other.shift)
-        left, right = np.exp(self.shift - shift), np.exp(other.shift - shift)
-
-        def merged(mine: list[Array], theirs: list[Array]) -> list[Array]:
-            return [f * a + g * b for f, a, g, b in zip(left, mine, right, theirs, strict=True)] if mine else []
-
-        return _Sums(
-            shift,
-            left * self.value + right * other.value,
-            merged(self.gradient, other.gradient),
-            merged(self.second, other.second),
-            self.unresolved + other.unresolved,
-            self.rounding + other.rounding,
-        )
 
 
 class Objective:
@@ -131,7 +72,12 @@ class Objective:
 
     def tilted(self, tau: Array) -> Self:
         """The objective with the pilot τ."""
-        return self._with(pilot=Pilot(self.terms, self.terms.T @ tau))
+        return self._with(pilot=Pilot(self.terms, tau))
+
+    def built(self, terms: Terms, samples: Samples) -> Self:
+        """The objective of the same terms on other axes, and of other rows; its pilot is carried to them."""
+        pilot = None if self.pilot is None else Pilot(terms, terms.carried(*self.pilot))
+        return self._with(terms=terms, samples=samples, n=samples.n, pilot=pilot)
 
     # ---------------------------------------------------------------- at one point
 
@@ -193,15 +139,15 @@ class Objective:
             found.append(NodeAt(float(value), g, A, int(sums.unresolved[k]), sums.rounding[k] / self.n))
         return found
 
-    def _sums(self, nodes: Sequence[int], local: Sequence[Array], order: int, diagonal: bool) -> _Sums:
+    def _sums(self, nodes: Sequence[int], local: Sequence[Array], order: int, diagonal: bool) -> Sums:
         self.passes += 1
         C = [self.terms.scattered(theta, i) for i, theta in zip(nodes, local, strict=True)]
 
-        def sums(block: Block) -> _Sums:
+        def sums(block: Block) -> Sums:
             made = self._made(block)
             parts = [self._node(i, made, block.weight, at, order, diagonal) for i, at in zip(nodes, C, strict=True)]
             shift, value, gradient, second, unresolved, rounding = zip(*parts, strict=True)
-            return _Sums(
+            return Sums(
                 np.array(shift),
                 np.array(value),
                 list(gradient) if order else [],
@@ -219,7 +165,7 @@ class Objective:
             H, terms = self.terms.H(phi), self.terms
             pilots: list[Array | None] = [None] * len(self.axes)
             if self.pilot is not None:
-                terms, theta = self.pilot
+                terms, theta = self.pilot.terms, self.pilot.terms.T @ self.pilot.tau
                 H0 = H if terms is self.terms else terms.H(phi)
                 pilots = [terms.coefficients(i, H0, terms.scatter(theta, i))[1] for i in terms.nodes]
             rows = zip(self.axes, block.X.T, phi, pilots, strict=True)
@@ -291,72 +237,71 @@ class Objective:
         return self._scored([local[i] for i in self.terms.nodes], f)
 
     def _scored(self, local: Sequence[Array], f: Callable[[Block, list[Array]], Any]) -> Any:
+        linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
+
+        def scored(block: Block, points: list[tuple[Array, Pointwise]]) -> Any:
+            parts = []
+            for i, ((H, point), (_, T)) in enumerate(zip(points, self.terms.local_T, strict=True)):
+                of = self.terms.local[i]
+                G = H[of.where] * point.slope.T[of.functions]
+                if linked is not None:
+                    G = np.exp(point.value - linked[i].value) * (G - linked[i].gradient[:, None])
+                parts.append(G if T is None else T.T @ G)
+            return f(block, parts)
+
+        return self._each(local, scored)
+
+    def _each(
+        self, local: Sequence[Array], f: Callable[[Block, list[tuple[Array, Pointwise]]], Any], second: bool = False
+    ) -> Any:
+        """Σ over blocks of f(block, the cofactors and the loss of each node)."""
         C = [self.terms.scattered(theta, i) for i, theta in zip(self.terms.nodes, local, strict=True)]
 
+        def seen(block: Block) -> Any:
+            made = self._made(block)
+            return f(block, [self._pointwise(i, made, C[i], second) for i in self.terms.nodes])
+
         with one_blas_thread():
-            linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
-
-            def scored(block: Block) -> Any:
-                made, parts = self._made(block), []
-                for i, (_, T) in zip(self.terms.nodes, self.terms.local_T, strict=True):
-                    of = self.terms.local[i]
-                    H, point = self._pointwise(i, made, C[i], False)
-                    G = H[of.where] * point.slope.T[of.functions]
-                    if linked is not None:
-                        G = np.exp(point.value - linked[i].value) * (G - linked[i].gradient[:, None])
-                    parts.append(G if T is None else T.T @ G)
-                return f(block, parts)
-
-            return self.samples.sum(scored, self.n_jobs)
+            return self.samples.sum(seen, self.n_jobs)
 
     def losses(self, tau: Array) -> tuple[Array, Array]:
         """ℓ of each row and node, (n_rows, p), and each node's rows whose integrals are not resolved, (p,)."""
-        C = [self.terms.scattered(theta, i) for i, theta in enumerate(self._local(tau))]
 
-        def rows(block: Block) -> list[tuple[Array, Array]]:
-            made = self._made(block)
-            points = [self._pointwise(i, made, C[i], False)[1] for i in self.terms.nodes]
-            return [(np.stack([point.value for point in points], axis=1), np.array([p.unresolved for p in points]))]
+        def rows(block: Block, points: list[tuple[Array, Pointwise]]) -> list[tuple[Array, Array]]:
+            values = np.stack([point.value for _, point in points], axis=1)
+            return [(values, np.array([point.unresolved for _, point in points]))]
 
-        with one_blas_thread():
-            values, unresolved = zip(*self.samples.sum(rows, self.n_jobs), strict=True)
+        values, unresolved = zip(*self._each(self._local(tau), rows), strict=True)
         return np.concatenate(values), np.sum(unresolved, axis=0)
 
     def effective_rows(self, taus: Mapping[int, Array]) -> Array:
         """(Σ w)²/Σ w² of each node's weights exp ℓ: how many rows a log link counts, (p,)."""
         local = self._local_of_nodes(taus)
-        C = [self.terms.scattered(local[i], i) for i in self.terms.nodes]
+        own = [local[i] for i in self.terms.nodes]
+        top = np.array([at.value for at in self._at(self.terms.nodes, own, 0)])
 
-        def sums(block: Block) -> list[tuple[Array, Array]]:
-            made = self._made(block)
-            values = np.stack([self._pointwise(i, made, C[i], False)[1].value for i in self.terms.nodes])
-            return [(values, block.weight)]
+        def sums(block: Block, points: list[tuple[Array, Pointwise]]) -> Array:
+            w = np.exp(np.stack([point.value for _, point in points]) - top[:, None])
+            return np.array([w @ block.weight, w**2 @ block.weight])
 
-        with one_blas_thread():
-            values, weights = zip(*self.samples.sum(sums, self.n_jobs), strict=True)
-        exponent, weight = np.concatenate(values, axis=1), np.concatenate(weights)
-        w = np.exp(exponent - exponent.max(axis=1, keepdims=True))
-        return (w @ weight) ** 2 / (w**2 @ weight)
+        first, second = self._each(own, sums)
+        return first**2 / second
 
     def curvature_product(self, tau: Array) -> Callable[[Array], Array]:
         """v → A v with A the Hessian at τ, from curvatures that are kept for each row."""
         local = self._local(tau)
-        C = [self.terms.scattered(theta, i) for i, theta in enumerate(local)]
         linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
         kept: dict[int, list[Array]] = {}
 
-        def curvatures(block: Block) -> int:
-            made, found = self._made(block), []
-            for i in self.terms.nodes:
-                point = self._pointwise(i, made, C[i], True)[1]
+        def curvatures(block: Block, points: list[tuple[Array, Pointwise]]) -> int:
+            kept[block.number] = []
+            for i, (_, point) in enumerate(points):
                 assert point.curvature is not None
                 w = 1.0 if linked is None else np.exp(point.value - linked[i].value)[:, None]
-                found.append(np.ascontiguousarray(point.curvature * w))
-            kept[block.number] = found
+                kept[block.number].append(np.ascontiguousarray(point.curvature * w))
             return 0
 
-        with one_blas_thread():
-            self.samples.sum(curvatures, self.n_jobs)
+        self._each(local, curvatures, second=True)
 
         def product(v: Array) -> Array:
             direction = self.terms.T @ v

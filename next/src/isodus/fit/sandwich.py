@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -14,6 +16,7 @@ from .objective import Objective
 __all__ = ["inverse", "sandwich", "spread"]
 
 Array = np.ndarray
+Scored = Callable[[Callable[[Block, Array], Any]], Any]
 
 
 def inverse(A: Array) -> Array:
@@ -27,16 +30,12 @@ def inverse(A: Array) -> Array:
 
 
 def spread(
-    f: Objective,
-    tau: Array,
-    groups: Array | None = None,
-    lags: int = 0,
-    of: Callable[[Array], Array] = lambda S: S,
+    scored: Scored, n_rows: int, groups: Array | None = None, lags: int = 0, of: Callable[[Array], Array] = lambda S: S
 ) -> tuple[Array, Array]:
-    """Σ c e eᵀ, (k, k), and Σ c e, (k,), with e = `of` the scores at τ, (K, rows) to (k, rows).
+    """Σ c e eᵀ, (k, k), and Σ c e, (k,), with e = `of` the scores of rows, (K, rows) to (k, rows).
 
-    groups: (n_rows,) numbers of clusters, within which e is added first. lags: of rows that depend on those before
-    them, with Bartlett's weights.
+    scored: adds f(block, scores) over blocks, as `Objective.scores` does at some τ. groups: (n_rows,) numbers of
+    clusters, within which e is added first. lags: of rows that depend on those before them, with Bartlett's weights.
     """
     if groups is None and not lags:
 
@@ -44,7 +43,7 @@ def spread(
             e = of(S)
             return np.column_stack([(e * block.weight) @ e.T, e @ block.weight])
 
-        total = f.scores(tau, summed)
+        total = scored(summed)
         return total[:, :-1], total[:, -1]
 
     def clustered(block: Block, S: Array) -> list[tuple[Array, Array]]:
@@ -55,8 +54,8 @@ def spread(
         np.add.at(part, into, values)
         return [(which, part)]
 
-    parts = f.scores(tau, clustered)
-    e = np.zeros((f.samples.n_rows if groups is None else int(groups.max()) + 1, parts[0][1].shape[1]))
+    parts = scored(clustered)
+    e = np.zeros((n_rows if groups is None else int(groups.max()) + 1, parts[0][1].shape[1]))
     for which, part in parts:
         e[which] += part
     found = e.T @ e
@@ -69,4 +68,4 @@ def spread(
 def sandwich(f: Objective, fit: Fit, groups: Array | None = None, lags: int = 0) -> Array:
     """The covariance of τ, (K, K): A⁻¹ (Σ c s sᵀ) A⁻¹ / n², A with the ridge."""
     bread = inverse(fit.hessian)
-    return bread @ spread(f, fit.tau, groups, lags)[0] @ bread / f.n**2
+    return bread @ spread(partial(f.scores, fit.tau), f.samples.n_rows, groups, lags)[0] @ bread / f.n**2

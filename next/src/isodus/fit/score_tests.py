@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from .newton import Fit, better, newton
 from .objective import Objective
 from .sandwich import inverse, spread
 
-__all__ = ["MOST_DF", "InteractionTest", "interaction_tests"]
+__all__ = ["MOST_DF", "InteractionTest", "interaction_tests", "wald_tests"]
 
 Array = np.ndarray
 MOST_DF = 10  # rows or clusters per term of a block, below which it is not tested
@@ -34,7 +35,18 @@ class InteractionTest:
     statistic: float
     df: int
     p_value: float
-    method: Literal["score", "one-step"]
+    method: Literal["score", "one-step", "Wald"]
+
+
+def wald_tests(tau: Array, covariance: Array, blocks: Sequence[Array], count: float) -> list[InteractionTest]:
+    """Wald's tests that blocks of unknowns are zero, of at most a tenth of the rows or clusters that are counted."""
+    found = []
+    for block in blocks:
+        statistic, df = float(tau[block] @ _solved(covariance[np.ix_(block, block)], tau[block])), len(block)
+        tested = np.isfinite(statistic) and count >= MOST_DF * df
+        p = float(chi2.sf(statistic, df)) if tested else np.nan
+        found.append(InteractionTest(statistic if tested else np.nan, df, p, "Wald"))
+    return found
 
 
 def interaction_tests(
@@ -97,7 +109,8 @@ def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups:
     except np.linalg.LinAlgError:
         return np.nan
 
-    around, u = spread(f, tau, groups, lags, lambda S: S[block] - M.T @ S[rest])
+    scored = partial(f.scores, tau)
+    around, u = spread(scored, f.samples.n_rows, groups, lags, lambda S: S[block] - M.T @ S[rest])
     return float(u @ _solved(around, u))
 
 

@@ -72,6 +72,10 @@ class Terms:
             self.products, self.T = [product_of(key) for key in self.keys], csr_array(eye_array(len(keys)))
         else:
             self.products, self.T = of_powers(axes, self.keys, whole)
+            if whole:  # the products are those of the keys
+                place = {factors: k for k, factors in enumerate(self.products)}
+                order = [place[product_of(key)] for key in self.keys]
+                self.products, self.T = [self.products[k] for k in order], self.T[order]
         if ties is not None:
             self.T = csr_array(self.T @ csr_array((np.ones(len(keys)), (np.arange(len(keys)), ties))))
             self.keys = [self.keys[list(ties).index(t)] for t in range(self.T.shape[1])]

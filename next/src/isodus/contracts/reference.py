@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .base import Array, Axis, Integrals, packed_pairs
+from ..axes.base import Array, Axis, Integrals, packed_pairs
 
 __all__ = ["LEVELS", "Case", "agree", "random_exponents"]
 

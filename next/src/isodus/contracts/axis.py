@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .base import Array, Axis
+from ..axes.base import Array, Axis
 from .reference import LEVELS, Case, agree
 
 __all__ = ["PROPERTIES", "check_axis"]
@@ -41,7 +41,8 @@ def check_axis(axis: Axis, *, x: Array | None = None, seed: int = 0) -> None:
     Examples
     --------
     >>> import numpy as np
-    >>> from isodus.axes import Line, check_axis
+    >>> from isodus.axes import Line
+    >>> from isodus.contracts import check_axis
     >>> x = np.random.default_rng(0).standard_normal(1000)
     >>> check_axis(Line.fit(x, 4), x=x)
     """

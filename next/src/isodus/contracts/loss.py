@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..axes import Axis, packed_pairs
-from .base import Array, Loss, NodeRows
+from ..losses import Loss, NodeRows
 
 __all__ = ["check_loss"]
 
+Array = np.ndarray
 _STEP = 1e-4
 _ENOUGH = 1e-8
 
@@ -37,7 +38,8 @@ def check_loss(loss: Loss, axis: Axis, x: Array, *, a: Array | None = None, seed
     --------
     >>> import numpy as np
     >>> from isodus.axes import Line
-    >>> from isodus.losses import PseudoLikelihoodLoss, check_loss
+    >>> from isodus.contracts import check_loss
+    >>> from isodus.losses import PseudoLikelihoodLoss
     >>> x = np.random.default_rng(0).standard_normal(200)
     >>> check_loss(PseudoLikelihoodLoss(), Line.fit(x, 4), x)
     """

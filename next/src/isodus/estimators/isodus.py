@@ -1,0 +1,243 @@
+"""ISODUS: interaction screening, the paper's estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._core.notes import Note, listed
+from ..data import MemorySamples, as_samples, columns_of
+from ..fit.consensus import Consensus, combined
+from ..fit.learn import no_ridge
+from ..fit.newton import Fit
+from ..fit.nodewise import NodeFit
+from ..fit.objective import Objective
+from ..fit.power_reference import choose_nu, learn_power
+from ..fit.tilted import learn_tilted, tilted_by
+from ..losses import PowerReference, PowerScreening, TiltedReference, TiltedScreening
+from ..model import PolynomialModel
+from ..terms import Terms
+from .base import PolynomialEstimator, Solved
+from .columns import Penalty, Spec, by_folds
+
+__all__ = ["ISODUS"]
+
+Array = np.ndarray
+_FEW_EFFECTIVE = 5  # rows that count, per term of a variable, below which weights have collapsed
+_STATUSES = ("converged", "iteration limit", "stalled", "singular", "interrupted")
+
+
+@dataclass(eq=False, repr=False)
+class ISODUS(PolynomialEstimator):
+    """Estimate a polynomial exponential family by interaction screening.
+
+    ISODUS (Ren, Misra, Vuffray and Lokhov, "Learning Continuous Exponential Families Beyond Gaussian") minimises for
+    each variable the mean of exp(Σ_k θ_k g_k) R/q, where g_k is the term less its mean under a reference density R of
+    that variable. Any R gives a consistent estimate; how exact it is depends on R. The default tilts R by a pilot,
+    which makes the estimate as exact as pseudo-likelihood's. With `PowerReference` it is the paper's estimator.
+
+    Parameters
+    ----------
+    degree, max_order, min_degree, basis, support, scale, penalty, tol, max_iter, n_jobs, progress, random_state
+        As in `PseudoLikelihood`.
+    reference : TiltedReference or PowerReference, optional
+        R; by default ``TiltedReference()``.
+    consensus : {"geometric", "mean", "precision"}, optional
+        How the answers of several variables for one term are combined, with `PowerReference`: "geometric" is the
+        paper's; by default "precision", which weighs them by their covariance.
+
+    Attributes
+    ----------
+    pilot_rows_ : int
+        Rows of the pilot. Where these are all rows, the estimate is pseudo-likelihood's.
+    n_tilts_ : int
+        Problems that were solved, each tilted by the answer before.
+    reference_ : PolynomialModel or PowerReference
+        The pilot of the last problem, or the reference with the ν that was taken.
+    nu_, effective_samples_ : array of shape (p,)
+        With `PowerReference`: ν of each variable, and how many rows its weights count.
+    model_, status_, notes_, held_out_, path_, ridge_, n_iter_, n_features_in_, feature_names_in_
+        As in `PseudoLikelihood`.
+
+    Examples
+    --------
+    >>> from isodus import ISODUS
+    >>> from isodus.datasets import paper_pair
+    >>> est = ISODUS(degree=4).fit(paper_pair(8000))
+    >>> est.status_, est.pilot_rows_, est.n_tilts_
+    ('converged', 2000, 2)
+    """
+
+    _: KW_ONLY
+    reference: TiltedReference | PowerReference | None = None
+    consensus: Consensus | None = None
+
+    def objective(self, X: Any, sample_weight: Any = None) -> Objective:
+        """The screening objective on some rows, with the reference of the fit: value, gradient and Hessian at any τ.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, p)
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        Objective
+            With a tilted reference, of the unknowns of the model; with the paper's, `at_nodes` has those of each node.
+        """
+        check_is_fitted(self, "model_")
+        values = columns_of(X, self.model_.names, type(self).__name__)
+        return self._screening.on(as_samples(values, sample_weight, names=self.model_.names))
+
+    # ---------------------------------------------------------------- inside
+
+    def _reference(self) -> TiltedReference | PowerReference:
+        return TiltedReference() if self.reference is None else self.reference
+
+    def _samples(self, X: Any, sample_weight: Any) -> tuple[MemorySamples, Spec]:
+        samples, spec = super()._samples(X, sample_weight)
+        reference = self._reference()
+        if not isinstance(reference, TiltedReference | PowerReference):
+            raise ValueError(f"reference must be a TiltedReference or a PowerReference, not {reference!r:.60}.")
+        reference.check(samples.names)
+        if self.consensus not in (None, "geometric", "mean", "precision"):
+            raise ValueError(f"consensus must be 'geometric', 'mean', 'precision' or None, not {self.consensus!r}.")
+        if self.consensus is not None and isinstance(reference, TiltedReference):
+            raise ValueError("consensus combines answers of single variables, which only PowerReference gives.")
+        return samples, spec
+
+    def _checked_penalty(self) -> Penalty:
+        penalty = super()._checked_penalty()
+        if by_folds(penalty):
+            raise ValueError(
+                "Ridge('cv') chooses its strength by pseudo-likelihood. Use PseudoLikelihood(penalty=Ridge('cv')), or "
+                "a number here."
+            )
+        return penalty
+
+    def _check_axes(self, f: Objective) -> None:
+        reference = self._reference()
+        if not isinstance(reference, PowerReference):
+            return
+        for name, axis in zip(f.samples.names, f.axes, strict=True):
+            try:
+                axis.unclamped().power_reference(1.0, 4.0)
+            except ValueError as error:
+                raise ValueError(f"Column {name!r} has no PowerReference: {error}.") from None
+            if f.terms.degrees.max() % 2 and axis.powers is not None and np.all(np.isinf(axis.ends)):
+                raise ValueError(
+                    f"The degree {f.terms.degrees.max()} is odd, and the energy of column {name!r} has no bound on the "
+                    "line, so the paper's reference does not exist for it. Use an even degree."
+                )
+
+    def _solve(self, f: Objective, penalty: Penalty, seed: int, say: Callable[[str], None]) -> Solved:
+        for name in ("pilot_rows_", "n_tilts_", "reference_", "nu_", "effective_samples_"):
+            self.__dict__.pop(name, None)
+        reference = self._reference()
+        if isinstance(reference, PowerReference):
+            return self._power(f, reference, seed, say)
+        if reference.pilot is not None:
+            return self._given(f, reference, penalty)
+        try:
+            found = learn_tilted(f, penalty, reference.n_tilts, self.tol, self.max_iter, seed, say)
+        except KeyboardInterrupt:
+            return self._solved(f, _interrupted(f), penalty)
+        self.pilot_rows_, self.n_tilts_ = found.pilot_rows, found.n_tilts
+        self._keep(f, found.pilot)
+        notes = []
+        if found.n_tilts == 0:
+            why = "rows are too few for a pilot on a part of them"
+            if not np.isnan(found.distance):
+                far = f"was {found.distance:.2g} standard errors from the fixed point"
+                why = f"the tilted answer {far if np.isfinite(found.distance) else 'was not found'}"
+            text = f"The pilot took all rows, because {why}. The estimate is pseudo-likelihood's."
+            notes = [Note("pilot on all rows", "info", (), {"distance": found.distance}, text)]
+        return self._solved(f, found.fit, penalty)._replace(notes=notes)
+
+    def _keep(self, f: Objective, pilot: Array) -> None:
+        self._screening = f.with_loss(TiltedScreening()).tilted(pilot)
+        self.reference_ = PolynomialModel(f.terms, pilot, f.samples.names)
+
+    def _given(self, f: Objective, reference: TiltedReference, penalty: Penalty) -> Solved:
+        """Tilts of a user's pilot."""
+        terms, pilot = f.terms, reference.pilot
+        lost = [key for key in pilot.terms.keys if key not in set(terms.keys)]
+        if lost:
+            raise ValueError(
+                f"pilot of TiltedReference has {len(lost)} terms that this fit has not, such as {lost[0]}. "
+                "Raise the degree, or use a pilot of fewer terms."
+            )
+        g, fit = tilted_by(
+            f, terms.carried(pilot.terms, pilot.tau), reference.n_tilts, penalty, self.tol, self.max_iter
+        )
+        self.pilot_rows_, self.n_tilts_ = 0, reference.n_tilts
+        self._screening = g
+        assert g.pilot is not None
+        self.reference_ = PolynomialModel(terms, g.pilot.tau, f.samples.names)
+        return self._solved(g, fit, penalty)
+
+    def _power(self, f: Objective, reference: PowerReference, seed: int, say: Callable[[str], None]) -> Solved:
+        """The paper's estimator: node by node in powers of y, then the consensus."""
+        terms = f.terms
+        keyed = Terms(terms.axes, terms.keys, None, in_powers=True) if terms.identity else terms
+        power = float(terms.degrees.max() + reference.delta)
+        if isinstance(reference.nu, str):
+            say("choosing ν")
+            nu = choose_nu(f, keyed, power, self.tol, self.max_iter, seed)
+        else:
+            nu = reference.nus(len(terms.axes))
+        say("screening")
+        g = Objective(PowerScreening(nu, power), keyed, f.samples, f.n_jobs)
+        fits = learn_power(g, self.tol, self.max_iter)
+        kind = self.consensus or "precision"
+        tau, _ = combined(kind, g, fits, covariance=False)
+        T = keyed.T if terms.identity else None
+
+        def covariance(clusters: Array | None, lags: int) -> Array:
+            found = combined(kind, g, fits, clusters, lags)[1]
+            return found if T is None else T @ (T @ found).T
+
+        def refit(part: Objective, start: Array, n: float) -> Array:
+            axes = Terms(part.terms.axes, terms.keys, None, in_powers=True) if terms.identity else part.terms
+            h = Objective(PowerScreening(nu, power), axes, part.samples, part.n_jobs)
+            again = combined(kind, h, learn_power(h, 0.3, self.max_iter), covariance=False)[0]
+            return axes.T @ again if terms.identity else again
+
+        tau = tau if T is None else T @ tau
+        self.nu_, self._screening = np.array(nu), g
+        self.effective_samples_ = g.effective_rows({i: fit.tau for i, fit in enumerate(fits)})
+        self.reference_ = PowerReference(list(nu), reference.delta, reference.link)
+        status = max((fit.status for fit in fits), key=_STATUSES.index)
+        fit = Fit(tau, f(tau, 0), tau, status, 0, no_ridge(f), [("nodes", f.n, max(fit.n_iter for fit in fits))])
+        return Solved(f, fit, refit, covariance, _power_notes(f, fits, self.effective_samples_))
+
+
+def _power_notes(f: Objective, fits: list[NodeFit], effective: Array) -> list[Note]:
+    names, m = f.samples.names, np.array([len(fit.tau) for fit in fits])
+    notes = []
+    failed = [name for name, fit in zip(names, fits, strict=True) if fit.status != "converged"]
+    if failed:
+        text = (
+            f"The problems of columns {listed(failed)} were not solved, so their terms are not reliable. "
+            "Use another nu, or TiltedReference."
+        )
+        notes.append(Note("nodes failed", "warning", tuple(failed), {}, text))
+    few = [name for name, count, size in zip(names, effective, m, strict=True) if count < _FEW_EFFECTIVE * size]
+    if few:
+        least = int(np.argmin(effective / m))
+        text = (
+            f"The weights of columns {listed(few)} have collapsed: those of {names[least]!r} count "
+            f"{effective[least]:.0f} of {f.n:,.0f} rows for {m[least]} terms. Standard errors are not reliable. "
+            "Use another nu, or TiltedReference."
+        )
+        notes.append(Note("collapsed weights", "warning", tuple(few), {"effective": float(effective[least])}, text))
+    return notes
+
+
+def _interrupted(f: Objective) -> Fit:
+    tau = f.terms.zeros()
+    return Fit(tau, f(tau, 0), tau, "interrupted", 0, no_ridge(f))

@@ -1,0 +1,74 @@
+"""What an objective gives at a point, and the sums over rows that this is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..terms import Terms
+
+__all__ = ["At", "NodeAt", "Pilot", "Sums"]
+
+Array = np.ndarray
+
+
+class Pilot(NamedTuple):
+    """The τ⁰ that a loss is tilted by, and its terms."""
+
+    terms: Terms
+    tau: Array
+
+
+@dataclass
+class At:
+    """The objective at one τ: value, gradient (K,), Hessian (K, K), and what is known of their errors."""
+
+    value: float
+    nodes: Array  # (p,) each node's part of the value
+    gradient: Array
+    hessian: Array | None
+    unresolved: Array  # (p,) rows of each node whose integrals are not resolved
+    rounding: float  # of the value: ε⟨Σ |a_l φ_l|⟩
+    product: Callable[[Array], Array] | None = None  # v → A v, where `hessian` is that of a part of the rows
+
+
+class NodeAt(NamedTuple):
+    """One node's part of the objective: value, gradient (m,) and Hessian (m, m) in its own unknowns."""
+
+    value: float
+    gradient: Array
+    hessian: Array | None
+    unresolved: int
+    rounding: float
+    product: None = None
+
+
+@dataclass
+class Sums:
+    """Sums over rows, node by node; those of a log link are over exp(shift)."""
+
+    shift: Array  # (nodes,)
+    value: Array  # (nodes,)
+    gradient: list[Array]  # (m,) for each node
+    second: list[Array]  # (m, m) for each node, or its diagonal
+    unresolved: Array  # (nodes,)
+    rounding: Array  # (nodes,)
+
+    def __add__(self, other: Sums) -> Sums:
+        shift = np.maximum(self.shift, other.shift)
+        left, right = np.exp(self.shift - shift), np.exp(other.shift - shift)
+
+        def merged(mine: list[Array], theirs: list[Array]) -> list[Array]:
+            return [f * a + g * b for f, a, g, b in zip(left, mine, right, theirs, strict=True)] if mine else []
+
+        return Sums(
+            shift,
+            left * self.value + right * other.value,
+            merged(self.gradient, other.gradient),
+            merged(self.second, other.second),
+            self.unresolved + other.unresolved,
+            self.rounding + other.rounding,
+        )

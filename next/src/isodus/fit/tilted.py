@@ -1,0 +1,135 @@
+"""Interaction screening with a tilted reference: a pilot, tilts as convex problems, the distance to the fixed point.
+
+A pilot that is pseudo-likelihood's optimum is the minimiser of the problem that it tilts: the fixed point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..losses import TiltedScreening
+from .learn import learn, no_ridge
+from .newton import Fit, newton
+from .objective import Objective
+from .penalties import ENOUGH_ROWS, Ridge, WeakRidge
+from .sandwich import inverse, sandwich
+
+__all__ = ["Tilted", "learn_tilted", "tilted_by"]
+
+Array = np.ndarray
+_PART = 4  # of the rows that a pilot takes at least
+_PILOT_TOL = 0.3
+_FAR = 0.5  # standard errors of a term from the fixed point, above which the pilot takes all rows
+
+
+@dataclass
+class Tilted:
+    """The answer, as a fit of pseudo-likelihood at that point, and how it was found.
+
+    Attributes
+    ----------
+    fit : Fit
+    covariance : array of shape (K, K) or None
+        By pseudo-likelihood's sandwich at the answer.
+    pilot : array of shape (K,)
+        τ⁰ of the last problem.
+    pilot_rows : int
+        Rows of the pilot; where these are all, the answer is pseudo-likelihood's.
+    n_tilts : int
+        Problems that were solved; 0 where the pilot took all rows.
+    distance : float
+        From the fixed point, of the term that is farthest, in standard errors; NaN where there was no tilt.
+    """
+
+    fit: Fit
+    covariance: Array | None
+    pilot: Array
+    pilot_rows: int
+    n_tilts: int
+    distance: float
+
+
+def learn_tilted(
+    f: Objective,
+    penalty: WeakRidge | Ridge | None,
+    n_tilts: int,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    say: Callable[[str], None],
+) -> Tilted:
+    """Pilot on a part of the rows, tilts on all, and pseudo-likelihood's Newton step at the answer.
+
+    f: pseudo-likelihood. Where the step is more than half a standard error of some term, or a problem is not solved,
+    the pilot is fitted on all rows instead.
+    """
+    n = f.samples.n_rows
+    rows = int(np.ceil(max(n / _PART, ENOUGH_ROWS * f.terms.m / f.terms.copies)))
+    distance = np.nan
+    if rows < n and f.samples.in_memory:
+        part = f.take(np.sort(np.random.default_rng([seed, 4]).permutation(n)[:rows]))
+        pilot = learn(part, penalty, _PILOT_TOL, max_iter, seed, progress=say)
+        if pilot.status == "interrupted":
+            raise KeyboardInterrupt
+        found = _tilts(f, penalty, part, pilot, n_tilts, tol, max_iter, say)
+        if found is not None and found.distance <= _FAR:
+            return found
+        distance = np.inf if found is None else found.distance
+    fit = learn(f, penalty, tol, max_iter, seed, progress=say)
+    return Tilted(fit, None, fit.tau, n, 0, distance)
+
+
+def _tilts(
+    f: Objective,
+    penalty: WeakRidge | Ridge | None,
+    part: Objective,
+    pilot: Fit,
+    n_tilts: int,
+    tol: float,
+    max_iter: int,
+    say: Callable[[str], None],
+) -> Tilted | None:
+    """The answer of the last tilt and its distance from the fixed point; None where a problem is not solved."""
+    ridge = no_ridge(f)
+    if penalty is not None and pilot.status == "converged":
+        ridge = penalty.matrix(f.terms, part.diagonal(f.terms.T @ pilot.tau), f.n)
+    start, fit = pilot.tau, pilot
+    for k in range(n_tilts):
+        if fit.status != "converged":
+            return None
+        say(f"tilt {k + 1}")
+        start = fit.tau
+        fit = newton(f.with_loss(TiltedScreening()).tilted(start), start, ridge, tol, max_iter)
+        if fit.status == "interrupted":
+            raise KeyboardInterrupt
+    if fit.status != "converged":
+        return None
+    at = f(fit.tau)
+    answer = replace(fit, at=at, point=fit.tau)
+    covariance = sandwich(f, answer)
+    step = inverse(answer.hessian) @ (at.gradient + ridge @ fit.tau)
+    error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distance = float(np.max(np.abs(step) / error))
+    answer.trace = [*pilot.trace, ("tilts", f.n, fit.n_iter)]
+    return Tilted(
+        answer, covariance, start, part.samples.n_rows, n_tilts, distance if np.isfinite(distance) else np.inf
+    )
+
+
+def tilted_by(
+    f: Objective, pilot: Array, n_tilts: int, penalty: WeakRidge | Ridge | None, tol: float, max_iter: int
+) -> tuple[Objective, Fit]:
+    """Interaction screening from a given pilot: the objective of the last tilt, and its minimum."""
+    fit = Fit(pilot, f(pilot, 0), pilot, "converged", 0, no_ridge(f))
+    g = f
+    for _ in range(n_tilts):
+        g = f.with_loss(TiltedScreening()).tilted(fit.tau)
+        ridge = no_ridge(f) if penalty is None else penalty.matrix(f.terms, g.diagonal(f.terms.T @ fit.tau), f.n)
+        fit = newton(g, fit.tau, ridge, tol, max_iter)
+        if fit.status != "converged":
+            break
+    return g, fit

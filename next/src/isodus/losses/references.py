@@ -1,0 +1,103 @@
+"""References of interaction screening: what a user chooses; the losses are in `interaction_screening`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._core.checks import finite_number, one_of, positive_integer
+
+__all__ = ["PowerReference", "TiltedReference"]
+
+Array = np.ndarray
+
+
+class TiltedReference(BaseEstimator):
+    """R(x_i | rest) ∝ q_i exp(−Σ_l a⁰_l φ_l): each variable's conditional density under a pilot model.
+
+    The answer of one problem is the pilot of the next. A pilot that is pseudo-likelihood's optimum is its own answer.
+
+    Parameters
+    ----------
+    pilot : PolynomialModel, optional
+        By default pseudo-likelihood on a part of the rows: a quarter, or 100 per local parameter if these are more.
+        The distance of the answer from the fixed point is then checked, and where it is more than half a standard
+        error the pilot takes all rows. The answer for a given pilot is not checked.
+    n_tilts : int, default=2
+        How many problems are solved, each tilted by the answer before.
+
+    Examples
+    --------
+    >>> from isodus import TiltedReference
+    >>> TiltedReference(n_tilts=3)
+    TiltedReference(n_tilts=3)
+    """
+
+    def __init__(self, pilot: Any = None, n_tilts: int = 2) -> None:
+        self.pilot = pilot
+        self.n_tilts = n_tilts
+
+    def check(self, names: Sequence[str]) -> None:
+        """An error for values that mean nothing, and for a pilot of other columns."""
+        positive_integer(self.n_tilts, "n_tilts")
+        if self.pilot is None:
+            return
+        there = getattr(self.pilot, "names", None)
+        if there is None or not hasattr(self.pilot, "terms"):
+            raise ValueError(f"pilot of TiltedReference is a PolynomialModel, not {self.pilot!r:.60}.")
+        if tuple(there) != tuple(names):
+            raise ValueError(
+                f"pilot of TiltedReference is a model of {', '.join(map(repr, there[:6]))}, and X has the columns "
+                f"{', '.join(map(repr, names[:6]))}. Use a model of these columns, in this order."
+            )
+
+
+class PowerReference(BaseEstimator):
+    """The paper's reference R ∝ exp(−ν|y|^{s+δ}), s the degree; uniform on circles, intervals and a few values.
+
+    Each variable has a problem of its own, without integrals, and `consensus` combines their answers. It has no ridge.
+
+    Parameters
+    ----------
+    nu : float, sequence of float or "auto", default="auto"
+        ν, also for each column, in units of y = (x − location)/scale, so of x with ``scale=None``. "auto" takes the
+        largest of a grid whose estimated variance is within 15 % of the smallest, variable by variable.
+    delta : float, default=2.0
+        δ: how much faster R falls than the model may.
+    link : {"log", "plain"}, default="log"
+        Whether the logarithm of the mean is minimised, or the mean itself. Without an L1 penalty both have the same
+        minimiser, and the logarithm is solved.
+
+    Examples
+    --------
+    >>> from isodus import PowerReference
+    >>> PowerReference(nu=2.0)
+    PowerReference(nu=2.0)
+    """
+
+    def __init__(
+        self,
+        nu: float | Sequence[float] | Literal["auto"] = "auto",
+        delta: float = 2.0,
+        link: Literal["log", "plain"] = "log",
+    ) -> None:
+        self.nu = nu
+        self.delta = delta
+        self.link = link
+
+    def check(self, names: Sequence[str]) -> None:
+        """An error for values that mean nothing."""
+        finite_number(self.delta, "delta of PowerReference", above=0.0)
+        one_of(self.link, ("log", "plain"), "link of PowerReference")
+        if not (isinstance(self.nu, str) and self.nu == "auto"):
+            self.nus(len(names))
+
+    def nus(self, p: int) -> tuple[float, ...]:
+        """ν of each of p variables."""
+        values = [self.nu] * p if np.ndim(self.nu) == 0 else list(self.nu)  # type: ignore[arg-type]
+        if len(values) != p:
+            raise ValueError(f"nu of PowerReference has {len(values)} values for {p} columns. Give one number or {p}.")
+        return tuple(finite_number(value, "nu of PowerReference", above=0.0) for value in values)
