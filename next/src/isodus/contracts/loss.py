@@ -65,7 +65,7 @@ def check_loss(loss: Loss, axis: Axis, x: Array, *, a: Array | None = None, seed
 
     def slope(a: Array) -> Array:
         at = loss.at(axis, a, prepared, False)
-        return at.slope * np.exp(at.value - point.value)[:, None] if loss.link == "log_mean" else at.slope
+        return at.slope * np.exp(at.value - point.value)[:, None] if loss.link != "mean" else at.slope
 
     for k in range(J):
         _agree("slope", point.slope[:, k], _derivative(value, a, k))

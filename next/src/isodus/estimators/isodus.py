@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -177,6 +177,7 @@ class ISODUS(PolynomialEstimator):
         self.pilot_rows_, self.n_tilts_ = 0, reference.n_tilts
         self._screening = g
         assert g.pilot is not None
+        assert not isinstance(g.pilot.tau, Mapping)
         self.reference_ = PolynomialModel(terms, g.pilot.tau, f.samples.names)
         return self._solved(g, fit, penalty)
 

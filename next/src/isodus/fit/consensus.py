@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -43,9 +43,9 @@ def combined(
     breads = [np.zeros((0, 0)) if fit.at.hessian is None else inverse(fit.at.hessian) for fit in fits]
     taus = {i: fit.tau for i, fit in enumerate(fits)}
 
-    def influences(parts: list[Array]) -> Array:
+    def influences(block: Block, parts: Iterator[Array]) -> Array:
         """A_i⁻¹ s_i of each unknown and node, (K, most nodes, rows)."""
-        e = np.zeros((*there.shape, parts[0].shape[1]))
+        e = np.zeros((*there.shape, len(block.X)))
         for (unknowns, _), slot, bread, S in zip(f.terms.local_T, slots, breads, parts, strict=True):
             e[unknowns, slot] = bread @ S
         return e
@@ -53,8 +53,8 @@ def combined(
     weights = there / count[:, None]
     if kind == "precision" and there.shape[1] > 1:
 
-        def small(block: Block, parts: list[Array]) -> Array:
-            e = influences(parts)
+        def small(block: Block, parts: Iterator[Array]) -> Array:
+            e = influences(block, parts)
             return np.einsum("kar,kbr,r->kab", e, e, block.weight)
 
         weights = _precision_weights(f.node_scores(taus, small), there)
@@ -69,7 +69,9 @@ def combined(
         return tau, np.zeros((0, 0))
 
     def scored(g: Any) -> Any:
-        return f.node_scores(taus, lambda block, parts: g(block, np.einsum("ka,kar->kr", slopes, influences(parts))))
+        return f.node_scores(
+            taus, lambda block, parts: g(block, np.einsum("ka,kar->kr", slopes, influences(block, parts)))
+        )
 
     return tau, spread(scored, f.samples.n_rows, groups, lags)[0] / f.n**2
 
@@ -78,7 +80,7 @@ def node_variances(f: Objective, fits: Sequence[NodeFit]) -> Array:
     """The trace of each node's sandwich, (p,); +∞ where it did not converge."""
     breads = [None if fit.at.hessian is None else inverse(fit.at.hessian) for fit in fits]
 
-    def squares(block: Block, parts: list[Array]) -> Array:
+    def squares(block: Block, parts: Iterator[Array]) -> Array:
         return np.array([np.sum((bread @ S) ** 2 @ block.weight) for bread, S in zip(breads, parts, strict=True)])
 
     traces = f.node_scores({i: fit.tau for i, fit in enumerate(fits)}, squares) / f.n**2

@@ -14,7 +14,7 @@ from ..terms import Terms
 from .conjugate_gradients import conjugate_gradients
 from .objective import At, NodeAt, Objective
 
-__all__ = ["Fit", "Quadratic", "Status", "better", "newton"]
+__all__ = ["MOST_DAMPING", "Fit", "Quadratic", "Status", "better", "newton"]
 
 Array = np.ndarray
 Status = Literal["converged", "iteration limit", "stalled", "singular", "interrupted"]
@@ -22,7 +22,9 @@ _MANY = 120  # unknowns per node from which a Hessian costs three times its inte
 _FORMED = 400  # unknowns per node up to which the Hessian is formed on all rows
 _PART = 4  # every how many rows have a Hessian beyond, which preconditions conjugate gradients on all
 _CG_TOLERANCE, _CG_PRODUCTS = 0.02, 60
-_LEAST_DAMPING, _MOST_DAMPING = 1e-10, 1e8  # in units of the diagonal of A
+MOST_DAMPING = 1e8
+"""In units of the diagonal of A; beyond it there is no step."""
+_LEAST_DAMPING = 1e-10
 
 
 @dataclass
@@ -88,7 +90,7 @@ def newton(
             while step is not None:
                 trial = fit.tau + step
                 new = f(trial, order)
-                gain = here.value - new.value - 0.5 * trial @ (ridge @ trial)
+                gain = here.value - new.value - here.penalty(trial)
                 if gain >= 1e-4 * here.decrement(step) - 4 * new.rounding:
                     break
                 step, damping = here.shorter(step, damping)
@@ -123,9 +125,9 @@ class Quadratic:
 
     def __init__(self, at: At | NodeAt, ridge: csr_array, tau: Array) -> None:
         assert at.hessian is not None
-        pull = ridge @ tau
-        self.value = at.value + 0.5 * tau @ pull
-        self.gradient = at.gradient + pull
+        self.ridge = ridge
+        self.value = at.value + self.penalty(tau)
+        self.gradient = at.gradient + ridge @ tau
         A = at.hessian + ridge
         self.size = np.sqrt(np.maximum(A.diagonal(), 1e-300))
         self.scaled = A / self.size / self.size[:, None]
@@ -134,9 +136,13 @@ class Quadratic:
         if of_all is not None:
             self.product = lambda v: (of_all(v / self.size) + ridge @ (v / self.size)) / self.size
 
+    def penalty(self, tau: Array) -> float:
+        """½ τᵀRτ."""
+        return float(0.5 * tau @ (self.ridge @ tau))
+
     def step(self, damping: float) -> tuple[Array | None, float]:
         """A step and the damping that it took; None where no damping makes A positive."""
-        while damping <= _MOST_DAMPING and np.isfinite(self.value):
+        while damping <= MOST_DAMPING and np.isfinite(self.value):
             try:
                 factor = cho_factor(self.scaled + damping * np.eye(len(self.size)), check_finite=True)
                 return -self._solved(factor, damping) / self.size, damping

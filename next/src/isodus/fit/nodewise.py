@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from .newton import Quadratic, Status
 from .objective import NodeAt, Objective
+from .proximal import Proximal
 
 __all__ = ["NodeFit", "learn_nodes"]
 
@@ -30,22 +31,35 @@ class NodeFit:
 @np.errstate(over="ignore", invalid="ignore")
 def learn_nodes(
     f: Objective,
-    starts: Sequence[Array],
+    starts: Sequence[Array | Mapping[int, Array]],
     tol: float = 1e-3,
     max_iter: int = 100,
     progress: Callable[[int], None] = lambda left: None,
+    costs: Mapping[int, Array] | None = None,
+    nodes: Sequence[int] | None = None,
 ) -> list[NodeFit]:
-    """The optimum of each node, from the best of some starts (K,); as `newton`, with a damping for each node."""
-    unknowns = [places for places, _ in f.terms.local_T]
-    tried = [f.at_nodes({i: start[places] for i, places in enumerate(unknowns)}, 0) for start in starts]
-    values = np.array([[at[i].value for i in f.terms.nodes] for at in tried])
-    best = np.where(np.isfinite(values), values, np.inf).argmin(axis=0)
-    taus = {i: starts[best[i]][places] for i, places in enumerate(unknowns)}
-    fits = [NodeFit(taus[i], at) for i, at in sorted(f.at_nodes(taus).items())]
+    """The optimum of each node, or of some; as `newton`, with a damping for each node.
+
+    starts: joint unknowns (K,), or those of each node; the best is taken, node by node. costs: c of an L1 penalty
+    Σ c|τ| on each node's unknowns.
+    """
+    nodes = list(f.terms.nodes) if nodes is None else list(nodes)
+    tried = [_at_nodes(f, start, nodes) for start in starts]
+
+    def model(i: int, tau: Array, at: NodeAt) -> Quadratic:
+        return Quadratic(at, csr_array((len(tau),) * 2), tau) if costs is None else Proximal(at, costs[i], tau)
+
+    taus = tried[0]
+    if len(tried) > 1:
+        values = [f.at_nodes(start, 0) for start in tried]
+        for i in nodes:
+            at = [value[i].value for value in values]
+            taus[i] = tried[int(np.argmin(np.where(np.isfinite(at), at, np.inf)))][i]
+    fits = {i: NodeFit(taus[i], at) for i, at in f.at_nodes(taus).items()}
     steps: dict[int, Array] = {}
-    active = list(f.terms.nodes)
+    active = nodes
     while active:
-        here = {i: Quadratic(fits[i].at, csr_array((len(fits[i].tau),) * 2), fits[i].tau) for i in active}
+        here = {i: model(i, fits[i].tau, fits[i].at) for i in active}
         for i in active:
             if i not in steps:
                 _next_step(fits[i], here[i], f.n, tol, max_iter, steps, i)
@@ -54,7 +68,7 @@ def learn_nodes(
         trials = f.at_nodes({i: fits[i].tau + steps[i] for i in active}) if active else {}
         for i, new in trials.items():
             fit, quadratic, step = fits[i], here[i], steps.pop(i)
-            gain = fit.at.value - new.value
+            gain = quadratic.value - new.value - quadratic.penalty(fit.tau + step)
             if gain >= 1e-4 * quadratic.decrement(step) - 4 * new.rounding:
                 quality = gain / quadratic.promised(step)
                 damping = fit.damping * (0.1 if quality > 0.8 else 0.3 if quality > 0.3 else 1 if quality > 0.1 else 3)
@@ -66,7 +80,14 @@ def learn_nodes(
             else:
                 steps[i] = shorter
         active = [i for i in active if fits[i].status == "iteration limit" and fits[i].n_iter < max_iter]
-    return fits
+    return [fits[i] for i in nodes]
+
+
+def _at_nodes(f: Objective, start: Array | Mapping[int, Array], nodes: Sequence[int]) -> dict[int, Array]:
+    """The unknowns of each node."""
+    if isinstance(start, Mapping):
+        return {i: start[i] for i in nodes}
+    return {i: start[f.terms.local_T[i][0]] for i in nodes}
 
 
 def _next_step(

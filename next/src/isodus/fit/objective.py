@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ class _Made(NamedTuple):
     """What is prepared once for a block of rows."""
 
     H: Array  # (cofactors, rows)
-    prepared: list[Any]  # of the loss, for each node
+    prepared: list[Any]  # of the loss, for each node: the same for all terms
 
 
 class Objective:
@@ -47,6 +47,7 @@ class Objective:
         columns = len(self.terms.cofactors) + 2 * sum(len(axis.degrees) for axis in self.axes)
         fits = self.samples.in_memory and 8 * columns * self.samples.n_rows < _KEPT_BYTES
         self._kept: dict[int, _Made] | None = {} if fits else None
+        self._prepared: Mapping[int, _Made] = {}
 
     def _with(self, **changes: Any) -> Self:
         other = copy.copy(self)
@@ -56,7 +57,9 @@ class Objective:
 
     def only(self, keep: Array) -> Self:
         """The objective of some unknowns, the others zero."""
-        return self._with(terms=self.terms.only(keep))
+        other = self._with(terms=self.terms.only(keep))
+        other._prepared = self._kept or {}
+        return other
 
     def take(self, rows: Array) -> Self:
         """The objective on some rows."""
@@ -70,13 +73,16 @@ class Objective:
         """The objective with another loss; itself where it has this one."""
         return self if loss == self.loss else self._with(loss=loss, pilot=None)
 
-    def tilted(self, tau: Array) -> Self:
-        """The objective with the pilot τ."""
+    def tilted(self, tau: Array | Mapping[int, Array]) -> Self:
+        """The objective with the pilot τ, or with one for each node."""
         return self._with(pilot=Pilot(self.terms, tau))
 
     def built(self, terms: Terms, samples: Samples) -> Self:
         """The objective of the same terms on other axes, and of other rows; its pilot is carried to them."""
-        pilot = None if self.pilot is None else Pilot(terms, terms.carried(*self.pilot))
+        pilot = None
+        if self.pilot is not None:
+            assert not isinstance(self.pilot.tau, Mapping)
+            pilot = Pilot(terms, terms.carried(self.pilot.terms, self.pilot.tau))
         return self._with(terms=terms, samples=samples, n=samples.n, pilot=pilot)
 
     # ---------------------------------------------------------------- at one point
@@ -127,16 +133,16 @@ class Objective:
         """Some nodes at θ of their own; the link comes after all blocks."""
         with one_blas_thread():
             sums = self._sums(nodes, local, order, diagonal)
-        log = self.loss.link == "log_mean"
-        values = sums.shift + np.log(sums.value / self.n) if log else sums.value / self.n
-        found = []
-        for k, value in enumerate(values):
-            scale = sums.value[k] if log else self.n
+        log, found = self.loss.link == "log_mean", []
+        for k, top in enumerate(np.exp(sums.shift) if self.loss.link == "mean_exp" else np.ones(len(nodes))):
+            scale = sums.value[k] if log else self.n / top
+            value = sums.shift[k] + np.log(sums.value[k] / self.n) if log else sums.value[k] / scale
             g = sums.gradient[k] / scale if order else np.zeros(0)
             A = sums.second[k] / scale if order > 1 else None
             if A is not None and log:
                 A -= g * g if diagonal else np.outer(g, g)
-            found.append(NodeAt(float(value), g, A, int(sums.unresolved[k]), sums.rounding[k] / self.n))
+            rounding = sums.rounding[k] / self.n * (value if self.loss.link == "mean_exp" else 1.0)
+            found.append(NodeAt(float(value), g, A, int(sums.unresolved[k]), rounding))
         return found
 
     def _sums(self, nodes: Sequence[int], local: Sequence[Array], order: int, diagonal: bool) -> Sums:
@@ -162,18 +168,23 @@ class Objective:
         made = None if self._kept is None else self._kept.get(block.number)
         if made is None:
             phi = [axis.functions(x) for axis, x in zip(self.axes, block.X.T, strict=True)]
-            H, terms = self.terms.H(phi), self.terms
-            pilots: list[Array | None] = [None] * len(self.axes)
-            if self.pilot is not None:
-                terms, theta = self.pilot.terms, self.pilot.terms.T @ self.pilot.tau
-                H0 = H if terms is self.terms else terms.H(phi)
-                pilots = [terms.coefficients(i, H0, terms.scatter(theta, i))[1] for i in terms.nodes]
-            rows = zip(self.axes, block.X.T, phi, pilots, strict=True)
-            prepared = [self.loss.prepare(NodeRows(i, *row)) for i, row in enumerate(rows)]
-            made = _Made(H, prepared)
+            H = self.terms.H(phi)
+            known = self._prepared.get(block.number)
+            made = _Made(H, self._prepare(block, phi, H) if known is None else known.prepared)
             if self._kept is not None:
                 self._kept[block.number] = made
         return made
+
+    def _prepare(self, block: Block, phi: Sequence[Array], H: Array) -> list[Any]:
+        """What the loss prepares of each node; H: the cofactors of `terms`."""
+        pilots: list[Array | None] = [None] * len(self.axes)
+        if self.pilot is not None:
+            terms = self.pilot.terms
+            H0 = H if terms is self.terms else terms.H(phi)
+            C = [terms.scattered(theta, i) for i, theta in enumerate(self.pilot.local())]
+            pilots = [terms.coefficients(i, H0, C[i])[1] for i in terms.nodes]
+        rows = zip(self.axes, block.X.T, phi, pilots, strict=True)
+        return [self.loss.prepare(NodeRows(i, *row)) for i, row in enumerate(rows)]
 
     def _pointwise(self, i: int, made: _Made, C: Array, second: bool) -> tuple[Array, Pointwise]:
         """The cofactors of node i in these rows, (c, n), and the loss at a = H C_i."""
@@ -185,7 +196,7 @@ class Objective:
         H, point = self._pointwise(i, made, C, order > 1)
         rounding = np.finfo(float).eps * (weight @ point.magnitude)
         shift, value, w = 0.0, weight @ point.value, weight
-        if self.loss.link == "log_mean":
+        if self.loss.link != "mean":
             shift = point.value.max()
             w = weight * np.exp(point.value - shift)
             value = w.sum()
@@ -223,7 +234,7 @@ class Objective:
         With a log link they are those of the logarithm, node by node (w/w̄)(g − ḡ).
         """
 
-        def joint(block: Block, parts: list[Array]) -> Any:
+        def joint(block: Block, parts: Iterator[Array]) -> Any:
             S = np.zeros((len(self.terms), len(block.X)))
             for G, (unknowns, _) in zip(parts, self.terms.local_T, strict=True):
                 S[unknowns] += G
@@ -231,35 +242,35 @@ class Objective:
 
         return self._scored(self._local(tau), joint)
 
-    def node_scores(self, taus: Mapping[int, Array], f: Callable[[Block, list[Array]], Any]) -> Any:
-        """Σ over blocks of f(block, [S_i]), S_i (m, rows) the scores of each node in its own unknowns."""
+    def node_scores(self, taus: Mapping[int, Array], f: Callable[[Block, Iterator[Array]], Any]) -> Any:
+        """Σ over blocks of f(block, S_i …), S_i (m, rows) the scores of each node in its own unknowns, in turn."""
         local = self._local_of_nodes(taus)
         return self._scored([local[i] for i in self.terms.nodes], f)
 
-    def _scored(self, local: Sequence[Array], f: Callable[[Block, list[Array]], Any]) -> Any:
+    def _scored(self, local: Sequence[Array], f: Callable[[Block, Iterator[Array]], Any]) -> Any:
         linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
 
-        def scored(block: Block, points: list[tuple[Array, Pointwise]]) -> Any:
-            parts = []
+        def of_nodes(points: Iterator[tuple[Array, Pointwise]]) -> Iterator[Array]:
             for i, ((H, point), (_, T)) in enumerate(zip(points, self.terms.local_T, strict=True)):
                 of = self.terms.local[i]
                 G = H[of.where] * point.slope.T[of.functions]
                 if linked is not None:
                     G = np.exp(point.value - linked[i].value) * (G - linked[i].gradient[:, None])
-                parts.append(G if T is None else T.T @ G)
-            return f(block, parts)
+                elif self.loss.link == "mean_exp":
+                    G *= np.exp(point.value)
+                yield G if T is None else T.T @ G
 
-        return self._each(local, scored)
+        return self._each(local, lambda block, points: f(block, of_nodes(points)))
 
     def _each(
-        self, local: Sequence[Array], f: Callable[[Block, list[tuple[Array, Pointwise]]], Any], second: bool = False
+        self, local: Sequence[Array], f: Callable[[Block, Iterator[tuple[Array, Pointwise]]], Any], second: bool = False
     ) -> Any:
-        """Σ over blocks of f(block, the cofactors and the loss of each node)."""
+        """Σ over blocks of f(block, the cofactors and the loss of each node, in turn)."""
         C = [self.terms.scattered(theta, i) for i, theta in zip(self.terms.nodes, local, strict=True)]
 
         def seen(block: Block) -> Any:
             made = self._made(block)
-            return f(block, [self._pointwise(i, made, C[i], second) for i in self.terms.nodes])
+            return f(block, (self._pointwise(i, made, C[i], second) for i in self.terms.nodes))
 
         with one_blas_thread():
             return self.samples.sum(seen, self.n_jobs)
@@ -267,20 +278,21 @@ class Objective:
     def losses(self, tau: Array) -> tuple[Array, Array]:
         """ℓ of each row and node, (n_rows, p), and each node's rows whose integrals are not resolved, (p,)."""
 
-        def rows(block: Block, points: list[tuple[Array, Pointwise]]) -> list[tuple[Array, Array]]:
-            values = np.stack([point.value for _, point in points], axis=1)
-            return [(values, np.array([point.unresolved for _, point in points]))]
+        def rows(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> list[tuple[Array, Array]]:
+            values, unresolved = zip(*((point.value, point.unresolved) for _, point in points), strict=True)
+            return [(np.stack(values, axis=1), np.array(unresolved))]
 
         values, unresolved = zip(*self._each(self._local(tau), rows), strict=True)
         return np.concatenate(values), np.sum(unresolved, axis=0)
 
     def effective_rows(self, taus: Mapping[int, Array]) -> Array:
-        """(Σ w)²/Σ w² of each node's weights exp ℓ: how many rows a log link counts, (p,)."""
+        """(Σ w)²/Σ w² of each node's weights exp ℓ: how many rows the mean of exp ℓ counts, (p,)."""
         local = self._local_of_nodes(taus)
         own = [local[i] for i in self.terms.nodes]
         top = np.array([at.value for at in self._at(self.terms.nodes, own, 0)])
+        top = np.log(top) if self.loss.link == "mean_exp" else top
 
-        def sums(block: Block, points: list[tuple[Array, Pointwise]]) -> Array:
+        def sums(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> Array:
             w = np.exp(np.stack([point.value for _, point in points]) - top[:, None])
             return np.array([w @ block.weight, w**2 @ block.weight])
 
@@ -293,7 +305,7 @@ class Objective:
         linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
         kept: dict[int, list[Array]] = {}
 
-        def curvatures(block: Block, points: list[tuple[Array, Pointwise]]) -> int:
+        def curvatures(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> int:
             kept[block.number] = []
             for i, (_, point) in enumerate(points):
                 assert point.curvature is not None

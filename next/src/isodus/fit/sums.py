@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,10 +16,18 @@ Array = np.ndarray
 
 
 class Pilot(NamedTuple):
-    """The τ⁰ that a loss is tilted by, and its terms."""
+    """The τ⁰ that a loss is tilted by, one for all nodes or one for each, and its terms."""
 
     terms: Terms
-    tau: Array
+    tau: Array | Mapping[int, Array]
+
+    def local(self) -> list[Array]:
+        """θ⁰ of the terms of each node."""
+        if isinstance(self.tau, Mapping):
+            parts = [(self.tau[i], T) for i, (_, T) in enumerate(self.terms.local_T)]
+            return [tau if T is None else T @ tau for tau, T in parts]
+        theta = self.terms.T @ self.tau
+        return [theta[local.terms] for local in self.terms.local]
 
 
 @dataclass

@@ -26,7 +26,7 @@ class NodeRows(NamedTuple):
 class Pointwise(NamedTuple):
     """ℓ(a, φ) of each row, its derivatives by a, and the error of its integrals.
 
-    Curvature is ∂²ℓ; with the link "log_mean" it is that of exp ℓ over exp ℓ, ∂²ℓ + slope slopeᵀ.
+    Curvature is ∂²ℓ; with the links of exp ℓ it is that of exp ℓ over exp ℓ, ∂²ℓ + slope slopeᵀ.
     """
 
     value: Array  # (n,)
@@ -39,12 +39,16 @@ class Pointwise(NamedTuple):
 class Loss(Protocol):
     """One node's loss: a few lines in (a, φ).
 
-    `link` says what becomes of the rows' values: their mean, or the logarithm of the mean of exp(value). `unclamped`
-    says whether functions go on beyond the window of a line: they need not stay where nothing is integrated.
+    `link` says what becomes of the rows' values: their mean, the mean of exp(value), or the logarithm of that.
+    `unclamped` says whether functions go on beyond the window of a line: they need not stay where nothing is
+    integrated.
     """
 
-    link: ClassVar[Literal["mean", "log_mean"]]
     unclamped: ClassVar[bool]
+
+    @property
+    def link(self) -> Literal["mean", "log_mean", "mean_exp"]:
+        """What becomes of the rows' values."""
 
     def prepare(self, rows: NodeRows) -> tuple[Any, ...]:
         """What the loss needs of each row beside a, made once."""

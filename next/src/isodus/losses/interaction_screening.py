@@ -53,12 +53,14 @@ class PowerScreening:
         ν of each variable, in units of y = (x − location)/scale.
     power : float
         s + δ: the degree of the energy, and how much faster R falls.
+    link : {"log_mean", "mean_exp"}
+        The logarithm of the mean of exp ℓ, or that mean itself.
     """
 
     nu: tuple[float, ...]
     power: float
+    link: Literal["log_mean", "mean_exp"] = "log_mean"
 
-    link: ClassVar[Literal["mean", "log_mean"]] = "log_mean"
     unclamped: ClassVar[bool] = True
 
     def prepare(self, rows: NodeRows) -> tuple[Array, Array]:

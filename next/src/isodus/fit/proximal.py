@@ -1,0 +1,41 @@
+"""Newton's steps under an L1 penalty: the quadratic model of the loss and the penalty itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from .lasso import lassos
+from .newton import MOST_DAMPING, Quadratic
+from .objective import NodeAt
+
+__all__ = ["Proximal"]
+
+Array = np.ndarray
+
+
+class Proximal(Quadratic):
+    """Steps to argmin gᵀ(t − τ) + ½ (t − τ)ᵀ(A + damping diag A)(t − τ) + Σ c|t| at one point; c: (m,), finite."""
+
+    def __init__(self, at: NodeAt, cost: Array, tau: Array) -> None:
+        super().__init__(at, csr_array((len(tau),) * 2), tau)
+        self.cost, self.tau = cost, tau
+        self.value += self.penalty(tau)
+
+    def penalty(self, tau: Array) -> float:
+        """Σ c|τ|."""
+        return float(self.cost @ np.abs(tau))
+
+    def step(self, damping: float) -> tuple[Array | None, float]:
+        """A step, and the damping; None where the model is not finite, or the damping is beyond its range."""
+        known = np.isfinite(self.value) and np.isfinite(self.gradient).all() and np.isfinite(self.scaled).all()
+        if damping > MOST_DAMPING or not known:
+            return None, damping
+        u, share = self.tau * self.size, 1 / (1 + damping)
+        A = share * (self.scaled + damping * np.eye(len(u)))
+        b, cost = A @ u - share * self.gradient / self.size, share * self.cost / self.size
+        return lassos(A[None], b[None], cost[None], u[None])[0] / self.size - self.tau, damping
+
+    def decrement(self, step: Array) -> float:
+        """−gᵀs − Σ c(|τ + s| − |τ|), at least sᵀAs."""
+        return float(-self.gradient @ step) + self.penalty(self.tau) - self.penalty(self.tau + step)
