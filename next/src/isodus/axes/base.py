@@ -111,7 +111,8 @@ class Axis(ABC):
 
     A subclass gives `degrees`, `functions`, `log_base` and `nodes`, as a frozen dataclass whose fields are what a file
     keeps; integrals, distribution functions and quantiles are derived. What an axis does not have is None: derivatives
-    and boundary (score matching), powers (monomials of x), unit_powers (of its coordinate), on_window, wider.
+    and boundary (score matching), powers (monomials of x), unit_powers (of its coordinate y), in_units (another y),
+    on_window, wider.
     """
 
     kind: ClassVar[str]
@@ -124,6 +125,8 @@ class Axis(ABC):
     """What each function counts for in the degree of a term, (J,)."""
     unit: float = 1.0
     """The spread of the variable, in whose units powers of x are well conditioned."""
+    location: float
+    """Where y is zero, of axes that have `in_units`."""
     continuous: ClassVar[bool] = True
     """Whether log_base is a density; else it is a probability."""
     ordered: ClassVar[bool] = True
@@ -134,6 +137,7 @@ class Axis(ABC):
     powers: Callable[[], Array] | None = None
     unit_powers: Callable[[], Array] | None = None
     gaussian_moments: Callable[[], tuple[float, float]] | None = None
+    in_units: Callable[[float, float], Axis] | None = None
     on_window: Callable[[float, float], Axis] | None = None
     wider: Callable[[], Axis] | None = None
 

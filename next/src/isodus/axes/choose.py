@@ -62,9 +62,10 @@ def choose_axis(
         return support
     if support == "circle":
         return Circle.fit(x, degree)
-    if support in ("values", "spin"):
-        spins = [-1.0, 1.0] if support == "spin" else None
-        return Values.fit(x, degree, weight, extremes, values=spins)
+    if support == "spin":
+        return Values.fit(x, degree, weight, extremes, values=[-1.0, 1.0]).in_units(0.0, 1.0)
+    if support == "values":
+        return _in_units(Values.fit(x, degree, weight, extremes), scale)
     axis: Axis
     ends = (-np.inf, np.inf) if support == "line" else (0.0, np.inf) if support == "positive" else _ends(support)
     if ends == (-np.inf, np.inf):
@@ -77,7 +78,7 @@ def choose_axis(
         axis = HalfLine.fit(x, degree, weight, extremes, start=ends[0])
     else:
         axis = HalfLine.fit(x, degree, weight, extremes, start=ends[1], direction=-1.0)
-    return _in_units(axis, scale) if isinstance(axis, Line) else axis
+    return _in_units(axis, scale)
 
 
 def _ends(support: Sequence[float] | str) -> tuple[float, float]:
@@ -85,8 +86,8 @@ def _ends(support: Sequence[float] | str) -> tuple[float, float]:
     return start, end
 
 
-def _in_units(axis: Line, scale: Scale) -> Line:
+def _in_units(axis: Axis, scale: Scale) -> Axis:
     """The same axis with y in units of its location, its spread, both or neither; its functions stay as they are."""
-    location = axis.location if scale in ("robust", "center", "cdf") else 0.0
-    spread = axis.scale if scale in ("robust", "spread", "cdf") else 1.0
-    return axis.in_units(location, spread)
+    if axis.in_units is None or scale not in ("center", "spread", None):
+        return axis
+    return axis.in_units(axis.location if scale == "center" else 0.0, axis.unit if scale == "spread" else 1.0)

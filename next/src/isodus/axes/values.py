@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -73,6 +73,11 @@ class Values(Discrete):
         scale = float(np.sqrt(np.average((places - location) ** 2, weights=share)))
         y = (places - location) / scale
         return cls(places, location, scale, *recurrence(y, share, min(degree, len(places) - 1)))
+
+    def in_units(self, location: float, scale: float) -> Self:
+        """The same functions with another y."""
+        ratio, shift = self.scale / scale, (self.location - location) / scale
+        return replace(self, location=location, scale=scale, alpha=ratio * self.alpha + shift, beta=ratio * self.beta)
 
     @property
     def degrees(self) -> Array:  # type: ignore[override]

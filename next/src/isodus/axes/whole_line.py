@@ -66,6 +66,10 @@ class WholeLine(Axis):
         """The scale."""
         return self.scale
 
+    def in_units(self, location: float, scale: float) -> Self:
+        """Powers of another y."""
+        return type(self)(location, scale, self.degree)
+
     def coordinate(self, x: Array) -> Array:
         """y, in which derivatives are taken."""
         return (np.asarray(x, float) - self.location) / self.scale

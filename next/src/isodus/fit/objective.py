@@ -73,9 +73,9 @@ class Objective:
         """The objective with another loss; itself where it has this one."""
         return self if loss == self.loss else self._with(loss=loss, pilot=None)
 
-    def tilted(self, tau: Array | Mapping[int, Array]) -> Self:
-        """The objective with the pilot τ, or with one for each node."""
-        return self._with(pilot=Pilot(self.terms, tau))
+    def tilted(self, tau: Array | Mapping[int, Array], terms: Terms | None = None) -> Self:
+        """The objective with the pilot τ, or with one for each node; terms: the pilot's, where these are others."""
+        return self._with(pilot=Pilot(self.terms if terms is None else terms, tau))
 
     def built(self, terms: Terms, samples: Samples) -> Self:
         """The objective of the same terms on other axes, and of other rows; its pilot is carried to them."""

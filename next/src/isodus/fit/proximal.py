@@ -18,9 +18,8 @@ class Proximal(Quadratic):
     """Steps to argmin gᵀ(t − τ) + ½ (t − τ)ᵀ(A + damping diag A)(t − τ) + Σ c|t| at one point; c: (m,), finite."""
 
     def __init__(self, at: NodeAt, cost: Array, tau: Array) -> None:
-        super().__init__(at, csr_array((len(tau),) * 2), tau)
         self.cost, self.tau = cost, tau
-        self.value += self.penalty(tau)
+        super().__init__(at, csr_array((len(tau),) * 2), tau)
 
     def penalty(self, tau: Array) -> float:
         """Σ c|τ|."""

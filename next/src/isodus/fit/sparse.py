@@ -1,0 +1,213 @@
+"""Nodes with an L1 penalty, at one strength after the other.
+
+    F_i(τ_i) + λ Σ_k c_ik |τ_ik|,   c_ik = weight of term k × noise of its slope at node i,
+
+with the noise √⟨s²⟩ of the rows' scores s without any penalised term. Over n rows the slope of a term that is absent is
+of size noise/√n, so that λ√n is how many standard errors a term must show to enter, whatever its degree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..losses import TiltedScreening
+from .gaussian import fitted_gaussian
+from .lasso import missed
+from .newton import Status
+from .nodewise import NodeFit, learn_nodes
+from .objective import Objective
+
+__all__ = ["Sparse", "SparseProblem", "strengths_to"]
+
+Array = np.ndarray
+_NOISE_ROWS = 8192
+_ROUNDS = 30  # of looking at all slopes and taking in those that the penalty does not hold
+_LOOSE = 0.1  # standard errors: how near to an optimum what is only on the way must be
+_RATIO = 0.6  # of two strengths on the way to one
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """The optimum at one strength.
+
+    taus: (m,) of each node; slopes: of the loss there; missed: (p,) by how much the conditions of optimality are
+    missed at most, in units of noise, as the strength is.
+    """
+
+    strength: float
+    taus: dict[int, Array]
+    slopes: dict[int, Array]
+    missed: Array
+    status: Status
+    n_iter: int
+
+
+def strengths_to(largest: float, strength: float) -> list[float]:
+    """From the strength at which no penalised term is left down to one strength."""
+    if strength >= largest or strength <= 0:
+        return [strength]
+    steps = int(np.ceil(np.log(strength / largest) / np.log(_RATIO)))
+    return np.geomspace(largest, strength, steps + 1)[1:].tolist()
+
+
+class SparseProblem:
+    """All nodes of an objective, with an L1 penalty of any strength.
+
+    Parameters
+    ----------
+    f : Objective
+        Of terms in powers; with n_tilts, pseudo-likelihood.
+    weight : array of shape (K,)
+        0 of what is not penalised; +∞ of what is left out.
+    in_noise : bool
+        Whether weights are in units of each slope's noise.
+    n_tilts : int
+        How often each problem is tilted anew by its own answer, from that at the strength before; 0 solves f itself.
+    """
+
+    def __init__(
+        self,
+        f: Objective,
+        weight: Array,
+        in_noise: bool = True,
+        n_tilts: int = 0,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        progress: Callable[[str], None] = lambda what: None,
+    ) -> None:
+        self.f, self.n_tilts, self.tol, self.max_iter, self.progress = f, n_tilts, tol, max_iter, progress
+        self.screening = f  # the objective of the last solution
+        self.unknowns = [places for places, _ in f.terms.local_T]
+        self.free, self.there = weight == 0, np.isfinite(weight)
+        zero = {i: np.zeros(len(places)) for i, places in enumerate(self.unknowns)}
+        self.noise = {i: np.ones(len(places)) for i, places in enumerate(self.unknowns)}
+        self.cost = {i: np.where(np.isfinite(w), w, 0.0) for i, w in self._of_nodes(weight)}
+        self.empty = self._solved(f, np.inf, self._start(zero), self.free, tol)
+        self.noise = self._noise()
+        self.cost = {i: c * (self.noise[i] if in_noise else 1.0) for i, c in self.cost.items()}
+        self.largest = max(
+            float(np.max(np.abs(self.empty.slopes[i])[on] / c[on], initial=0.0))
+            for i, c in self.cost.items()
+            for on in [(c > 0) & self.there[self.unknowns[i]]]
+        )
+
+    def at(self, strength: float) -> Sparse:
+        """The optimum at one strength, by some on the way."""
+        *way, last = strengths_to(self.largest, strength)
+        here = self.empty
+        for value in way:
+            here = self.after(here, value, _LOOSE)
+        return self.after(here, last, self.tol)
+
+    def path(self, strengths: Sequence[float], tol: float = _LOOSE) -> Iterator[Sparse]:
+        """The optimum at each of a decreasing sequence of strengths."""
+        here = self.empty
+        for strength in strengths:
+            here = self.after(here, strength, max(tol, self.tol))
+            yield here
+
+    def after(self, before: Sparse, strength: float, tol: float) -> Sparse:
+        """The optimum at a strength, from that at a larger one."""
+        self.progress(f"strength {strength:.3g}")
+        known = strength >= self.largest and not np.any(self._entered(before.taus) & ~self.free)
+        if known:
+            return Sparse(strength, before.taus, before.slopes, before.missed, before.status, 0)
+        # a slope changes by less than the strength does, nearly always: the others are looked at afterwards
+        limit = 2 * strength - min(before.strength, self.largest)
+        working = self.free | self._entered(before.taus)
+        for i, c in self.cost.items():
+            likely = np.abs(before.slopes[i]) >= np.maximum(limit, 0.5 * strength) * c
+            working[self.unknowns[i][likely & (c > 0)]] = True
+        working &= self.there
+        if not self.n_tilts:
+            return self._solved(self.f, strength, before.taus, working, tol)
+        here = before
+        for _ in range(self.n_tilts):
+            here = self._solved(self._tilted(here.taus), strength, here.taus, working, tol)
+            working |= self._entered(here.taus)
+        return here
+
+    # ---------------------------------------------------------------- inside
+
+    def _of_nodes(self, values: Array) -> Iterator[tuple[int, Array]]:
+        return ((i, values[places]) for i, places in enumerate(self.unknowns))
+
+    def _entered(self, taus: dict[int, Array]) -> Array:
+        """The unknowns that are not zero at some node, (K,) of bool."""
+        found = np.zeros(len(self.free), bool)
+        for i, tau in taus.items():
+            found[self.unknowns[i][tau != 0]] = True
+        return found
+
+    def _start(self, zero: dict[int, Array]) -> dict[int, Array]:
+        """What is not penalised near a Gaussian of independent columns, where it has a lower loss than zero."""
+        if not self.free.any():
+            return zero
+        X, weight = self.f.samples.kept
+        gaussian = fitted_gaussian(X, weight)
+        starts = [np.zeros(int(self.free.sum()))]
+        part = self.f.only(self.free)
+        if gaussian is not None:
+            precision = np.diag(1 / np.average((X - gaussian.mean) ** 2, axis=0, weights=weight))
+            starts.append(part.terms.near_gaussian(gaussian.mean, precision))
+        fits = learn_nodes(part, starts, _LOOSE, self.max_iter)
+        return self._spread(fits, self.free)
+
+    def _spread(self, fits: Sequence[NodeFit], working: Array) -> dict[int, Array]:
+        """Unknowns of nodes from those of the working set."""
+        taus = {}
+        for (i, inside), fit in zip(self._of_nodes(working), fits, strict=True):
+            taus[i] = np.zeros(len(inside))
+            taus[i][inside] = fit.tau
+        return taus
+
+    def _tilted(self, taus: dict[int, Array]) -> Objective:
+        """The objective tilted by a pilot of each node."""
+        entered = self._entered(taus) | self.free
+        pilot = {i: taus[i][inside] for i, inside in self._of_nodes(entered)}
+        return self.f.with_loss(TiltedScreening()).tilted(pilot, self.f.terms.only(entered))
+
+    def _solved(self, f: Objective, strength: float, taus: dict[int, Array], working: Array, tol: float) -> Sparse:
+        """Solve on a working set, look at all slopes, take in those that the penalty does not hold, and again."""
+        costs = {i: np.where(c > 0, strength if np.isfinite(strength) else 0.0, 0.0) * c for i, c in self.cost.items()}
+        n_iter, self.screening = 0, f
+        for _ in range(_ROUNDS):
+            inside = dict(self._of_nodes(working))
+            fits = learn_nodes(
+                f.only(working),
+                [{i: taus[i][inside[i]] for i in inside}],
+                tol,
+                self.max_iter,
+                costs={i: costs[i][inside[i]] for i in inside},
+            )
+            taus = self._spread(fits, working)
+            n_iter += max(fit.n_iter for fit in fits)
+            slopes = {i: at.gradient for i, at in f.at_nodes(taus, 1).items()}
+            if not np.isfinite(strength):
+                wrong = np.zeros_like(working)
+                break
+            wrong = np.zeros_like(working)
+            for i, c in costs.items():
+                slack = tol * self.noise[i] / np.sqrt(f.n)
+                wrong[self.unknowns[i][np.abs(slopes[i]) > c + slack]] = True
+            wrong &= self.there & ~working
+            if not wrong.any():
+                break
+            working = working | wrong
+        worst = [
+            (missed(taus[i], slopes[i], costs[i]) / self.noise[i])[inside[i]].max(initial=0.0) for i in sorted(taus)
+        ]
+        status: Status = next((fit.status for fit in fits if fit.status != "converged"), "converged")
+        return Sparse(strength, taus, slopes, np.array(worst), "iteration limit" if wrong.any() else status, n_iter)
+
+    def _noise(self) -> dict[int, Array]:
+        """√⟨s²⟩ of each node's scores without penalised terms."""
+        f, n = self.f, self.f.samples.n_rows
+        if n > _NOISE_ROWS and f.samples.in_memory:
+            f = f.take(np.sort(np.random.default_rng([n, 1]).permutation(n)[:_NOISE_ROWS]))
+        sums = f.node_scores(self.empty.taus, lambda block, parts: np.concatenate([S**2 @ block.weight for S in parts]))
+        ends = np.cumsum([len(places) for places in self.unknowns])[:-1]
+        return {i: np.sqrt(part / f.n) + 1e-300 for i, part in enumerate(np.split(sums, ends))}
