@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -28,6 +28,13 @@ class WholeLine(Axis):
     Up to degree 2 integrals are closed forms; beyond, each row has Gauss-Legendre nodes on a window of its own, which
     ends where the energy is `_DEPTH` above its least value.
 
+    Parameters
+    ----------
+    location, scale : float
+    degree : int
+    zero, one : float
+        The y that is 0 and the length in y that is 1 in the units of a penalty or a reference.
+
     Examples
     --------
     >>> import numpy as np
@@ -39,12 +46,14 @@ class WholeLine(Axis):
     location: float
     scale: float
     degree: int
+    zero: float = 0.0
+    one: float = 1.0
 
     kind: ClassVar[str] = "whole line"
 
     def __post_init__(self) -> None:
-        if not self.scale > 0 or self.degree < 1 or self.degree != int(self.degree):
-            raise ValueError("a whole line needs a positive scale and a degree from 1 on")
+        if not (self.scale > 0 and self.one > 0) or self.degree < 1 or self.degree != int(self.degree):
+            raise ValueError("a whole line needs a positive scale and unit, and a degree from 1 on")
         object.__setattr__(self, "degree", int(self.degree))
 
     @classmethod
@@ -67,8 +76,8 @@ class WholeLine(Axis):
         return self.scale
 
     def in_units(self, location: float, scale: float) -> Self:
-        """Powers of another y."""
-        return type(self)(location, scale, self.degree)
+        """The same powers, with penalties and references in other units."""
+        return replace(self, zero=(location - self.location) / self.scale, one=scale / self.scale)
 
     def coordinate(self, x: Array) -> Array:
         """y, in which derivatives are taken."""
@@ -95,13 +104,15 @@ class WholeLine(Axis):
         return shifted_powers(self.degree + 1, self.location, self.scale)
 
     def unit_powers(self) -> Array:
-        """The identity."""
-        return np.eye(self.degree + 1)
+        """M with (1, φ) = M (1, t, …, t^J), t = (y − zero)/one."""
+        return shifted_powers(self.degree + 1, -self.zero / self.one, 1 / self.one)
 
     def power_reference(self, nu: float, power: float) -> tuple[Callable[[Array], Array], Array]:
-        """exp(−ν|y|^power)."""
+        """exp(−ν|t|^power), t = (y − zero)/one."""
         m = power_moments(nu, power, self.degree + 1, (-1, 1))
-        return lambda x: -nu * np.abs(self.coordinate(x)) ** power, m[1:]
+        return lambda x: -nu * np.abs((self.coordinate(x) - self.zero) / self.one) ** power, (self.unit_powers() @ m)[
+            1:
+        ]
 
     def gaussian_moments(self) -> tuple[float, float]:
         """Location and scale: with degree 2 the density is N(location + scale·μ, scale²·v), 2v = 1/a_2, μ = −a_1 v."""

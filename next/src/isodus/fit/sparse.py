@@ -13,12 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..losses import TiltedScreening
+from ..losses import PseudoLikelihoodLoss, TiltedScreening
+from ..terms import Key
 from .gaussian import fitted_gaussian
 from .lasso import missed
 from .newton import Status
 from .nodewise import NodeFit, learn_nodes
 from .objective import Objective
+from .proximal import Proximal
 
 __all__ = ["Sparse", "SparseProblem", "strengths_to"]
 
@@ -26,6 +28,7 @@ Array = np.ndarray
 _NOISE_ROWS = 8192
 _ROUNDS = 30  # of looking at all slopes and taking in those that the penalty does not hold
 _LOOSE = 0.1  # standard errors: how near to an optimum what is only on the way must be
+_FAR = 0.5  # standard errors from pseudo-likelihood's optimum, above which tilts are given up
 _RATIO = 0.6  # of two strengths on the way to one
 
 
@@ -79,6 +82,8 @@ class SparseProblem:
         progress: Callable[[str], None] = lambda what: None,
     ) -> None:
         self.f, self.n_tilts, self.tol, self.max_iter, self.progress = f, n_tilts, tol, max_iter, progress
+        self.n = f.n
+        self._known: dict[int, tuple[bytes, Array, float]] = {}  # of each node: its terms, their optimum, the loss
         self.screening = f  # the objective of the last solution
         self.unknowns = [places for places, _ in f.terms.local_T]
         self.free, self.there = weight == 0, np.isfinite(weight)
@@ -101,6 +106,24 @@ class SparseProblem:
         for value in way:
             here = self.after(here, value, _LOOSE)
         return self.after(here, last, self.tol)
+
+    def settled(self, solution: Sparse) -> tuple[Sparse, float]:
+        """The solution, and how far pseudo-likelihood's optimum with the same penalty is: √(n gain) of one step to it.
+
+        Where that is more than half a standard error, the optimum itself.
+        """
+        working = self.free | self._entered(solution.taus)
+        inside = dict(self._of_nodes(working))
+        taus = {i: solution.taus[i][inside[i]] for i in inside}
+        gain = 0.0
+        for i, at in self.f.only(working).at_nodes(taus).items():
+            model = Proximal(at, solution.strength * self.cost[i][inside[i]], taus[i])
+            step, _ = model.step(0.0)
+            gain = max(gain, np.inf if step is None else model.decrement(step))
+        distance = float(np.sqrt(self.n * max(gain, 0.0)))
+        if distance <= _FAR:
+            return solution, distance
+        return self._solved(self.f, solution.strength, solution.taus, working, self.tol), distance
 
     def path(self, strengths: Sequence[float], tol: float = _LOOSE) -> Iterator[Sparse]:
         """The optimum at each of a decreasing sequence of strengths."""
@@ -129,6 +152,61 @@ class SparseProblem:
             here = self._solved(self._tilted(here.taus), strength, here.taus, working, tol)
             working |= self._entered(here.taus)
         return here
+
+    # ---------------------------------------------------------------- structures
+
+    def kept(self, solution: Sparse, rule: str) -> Array:
+        """The penalised terms that one of their nodes keeps, or with "and" all, (K,) of bool."""
+        keeping, nodes = np.zeros(len(self.free), int), np.zeros(len(self.free), int)
+        for i, tau in solution.taus.items():
+            np.add.at(keeping, self.unknowns[i][tau != 0], 1)
+            np.add.at(nodes, self.unknowns[i], 1)
+        return ~self.free & (keeping >= nodes if rule == "and" else keeping > 0) & (nodes > 0)
+
+    def count(self, kept: Array) -> int:
+        """How many terms are kept."""
+        return int(np.count_nonzero(kept))
+
+    def sizes(self, kept: Array) -> tuple[Array, Array]:
+        """How many penalised terms each node keeps, and of how many, (p,) each."""
+        of = self.there & ~self.free
+        return np.array([kept[u].sum() for u in self.unknowns]), np.array([of[u].sum() for u in self.unknowns])
+
+    def losses(self, kept: Array) -> Array:
+        """Of each node, pseudo-likelihood's least loss with the kept terms and those that have no penalty, (p,)."""
+        inside = kept | self.free
+        part = self.f.with_loss(PseudoLikelihoodLoss()).only(inside)
+        anew = []
+        for i, here in self._of_nodes(inside):
+            mark = here.tobytes()
+            if self._known.get(i, (b"",))[0] != mark:
+                anew.append(i)
+                start = self._known[i][1] if i in self._known else self.empty.taus[i]
+                self._known[i] = (mark, np.where(here, start, 0.0), np.nan)
+        starts = {i: self._known[i][1][inside[self.unknowns[i]]] for i in anew}
+        for i, fit in zip(
+            anew, learn_nodes(part, [starts], _LOOSE, self.max_iter, nodes=anew) if anew else (), strict=True
+        ):
+            tau = np.zeros(len(self.unknowns[i]))
+            tau[inside[self.unknowns[i]]] = fit.tau
+            self._known[i] = (self._known[i][0], tau, fit.at.value)
+        return np.array([self._known[i][2] for i in range(len(self.unknowns))])
+
+    def joint(self, solution: Sparse, rule: str, consensus: str) -> dict[Key, float]:
+        """One value for each term that is in the model, and for each that has no penalty."""
+        total, count, logs = np.zeros((3, len(self.free)))
+        keeping = np.zeros(len(self.free), int)
+        for i, tau in solution.taus.items():
+            places, on = self.unknowns[i], tau != 0
+            np.add.at(total, places, tau)
+            np.add.at(count, places, 1)
+            np.add.at(keeping, places[on], 1)
+            np.add.at(logs, places[on], np.log(np.abs(tau[on])))
+        one = total / np.maximum(count, 1)
+        if consensus == "geometric":
+            one = np.sign(one) * np.exp(logs / np.maximum(keeping, 1))
+        inside = self.kept(solution, rule) | (self.free & self.there)
+        return {self.f.terms.keys[k]: float(one[k]) for k in np.flatnonzero(inside)}
 
     # ---------------------------------------------------------------- inside
 

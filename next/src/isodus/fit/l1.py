@@ -1,0 +1,169 @@
+"""The L1 penalty that a user chooses: its strength, its units, and what each term costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._core.checks import one_of, positive_integer
+from ..terms import Key, MonomialBasis
+
+__all__ = ["L1", "Rule"]
+
+Array = np.ndarray
+Term = Sequence[int | str]
+Weights = Mapping[Any, float] | Callable[[Key], float]
+Rule = Literal["or", "and"]
+_CHOICES = ("ebic", "cv", "stars")
+
+
+class L1(BaseEstimator):
+    """A penalty λ Σ_k c_k |θ_k| that leaves few terms in the model; each variable has a problem of its own.
+
+    θ are coefficients of powers of y = (x − location)/scale, in the units that `scale` of the estimator gives. Below
+    the highest degree, which terms are zero depends on the origin of y.
+
+    Parameters
+    ----------
+    strength : float or {"ebic", "cv", "stars"}, default="ebic"
+        λ; or how it is chosen along a path. "ebic": the extended information criterion of pseudo-likelihood. "cv": the
+        held-out score of `folds` folds. "stars": the smallest λ whose terms are the same in most halves of the rows.
+    units : {"noise", "raw", "paper"}, default="noise"
+        Units of λ. "noise": of each term's slope in one row, so that λ√n is how many standard errors a term must show.
+        "raw": λ itself is what |θ| costs. "paper": λ√(log p / n) is.
+    weights : mapping or callable, optional
+        c of some terms, by key such as (0, 0, 1) or ("a", "a", "b"), or as a function of the key of numbers; 0 keeps a
+        term, infinity leaves it out.
+    include, exclude : list of terms, optional
+        Terms that are in the model whatever they cost, and terms that are not.
+    penalize_self : bool, default=False
+        Whether terms of one variable are penalised.
+    rule : {"or", "and"}, default="or"
+        Whether a term is in the model if one of its variables keeps it, or if all of them do.
+    path : list of float, optional
+        The decreasing strengths that are tried where data choose.
+    folds : int, default=5
+        Of "cv".
+    refit : bool or "auto", default="auto"
+        Whether the terms that are left are estimated again, without penalty. "auto": where "ebic" or "stars" chose.
+
+    Examples
+    --------
+    >>> from isodus import L1
+    >>> L1(0.1, units="raw")
+    L1(strength=0.1, units='raw')
+    """
+
+    def __init__(
+        self,
+        strength: float | Literal["ebic", "cv", "stars"] = "ebic",
+        *,
+        units: Literal["noise", "raw", "paper"] = "noise",
+        weights: Weights | None = None,
+        include: Iterable[Term] | None = None,
+        exclude: Iterable[Term] | None = None,
+        penalize_self: bool = False,
+        rule: Rule = "or",
+        path: Sequence[float] | None = None,
+        folds: int = 5,
+        refit: bool | Literal["auto"] = "auto",
+    ) -> None:
+        self.strength = strength
+        self.units = units
+        self.weights = weights
+        self.include = include
+        self.exclude = exclude
+        self.penalize_self = penalize_self
+        self.rule = rule
+        self.path = path
+        self.folds = folds
+        self.refit = refit
+
+    def check(self) -> None:
+        """An error for values that mean nothing."""
+        number = isinstance(self.strength, Real) and not isinstance(self.strength, bool)
+        if not (
+            self.strength in _CHOICES if isinstance(self.strength, str) else number and 0 <= self.strength < np.inf
+        ):
+            raise ValueError(
+                f'strength of L1 must be "ebic", "cv", "stars" or a number of at least 0, not {self.strength!r}'
+            )
+        one_of(self.units, ("noise", "raw", "paper"), "units of L1")
+        one_of(self.rule, ("or", "and"), "rule of L1")
+        one_of(self.refit, (True, False, "auto"), "refit of L1")
+        positive_integer(self.folds, "folds of L1", least=2)
+        if self.path is not None:
+            values = np.asarray(self.path, float)
+            if values.ndim != 1 or len(values) < 2 or not np.all(np.isfinite(values) & (values > 0)):
+                raise ValueError("path of L1 lists two or more positive strengths.")
+            up = np.flatnonzero(np.diff(values) >= 0)
+            if len(up):
+                raise ValueError(
+                    f"path of L1 must decrease, as each strength starts from the one before, but {values[up[0]]:g} is "
+                    f"followed by {values[up[0] + 1]:g}."
+                )
+            if not isinstance(self.strength, str):
+                raise ValueError("path of L1 is what data choose from. Leave it out, or use strength='ebic'.")
+
+    @property
+    def refits(self) -> bool:
+        """Whether what is left is estimated again."""
+        return self.strength in ("ebic", "stars") if self.refit == "auto" else bool(self.refit)
+
+    def multiplier(self, p: int, n: float) -> float:
+        """What λ is multiplied by."""
+        return float(np.sqrt(np.log(p) / n)) if self.units == "paper" else 1.0
+
+    def weight(self, keys: Sequence[Key], names: Sequence[str]) -> Array:
+        """c of each term, (K,)."""
+        place = {key: k for k, key in enumerate(keys)}
+        out = np.array([0.0 if len(set(key)) == 1 and not self.penalize_self else 1.0 for key in keys])
+        if callable(self.weights):
+            out[:] = [_weight(self.weights(key), key) for key in keys]
+        elif self.weights is not None:
+            if not isinstance(self.weights, Mapping):
+                raise ValueError(
+                    f"weights of L1 map terms to numbers, or are a function of a term; not {self.weights!r:.60}."
+                )
+            for k, (term, value) in zip(
+                _places(self.weights, place, names, "weights"), self.weights.items(), strict=True
+            ):
+                out[k] = _weight(value, term)
+        inside, outside = (
+            _places(terms, place, names, what) for terms, what in ((self.include, "include"), (self.exclude, "exclude"))
+        )
+        both = set(inside) & set(outside)
+        if both:
+            raise ValueError(f"The term {keys[min(both)]} is in include and in exclude of L1. Leave it out of one.")
+        out[inside], out[outside] = 0.0, np.inf
+        return out
+
+
+def _weight(value: Any, term: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
+        raise ValueError(f"weights of L1 give {value!r} for {term}. Use a number of at least 0, or infinity.")
+    return float(value)
+
+
+def _places(terms: Iterable[Term] | None, place: Mapping[Key, int], names: Sequence[str], what: str) -> list[int]:
+    """Where terms stand; an error for one that the fit does not have."""
+    if terms is None:
+        return []
+    if isinstance(terms, str) or not isinstance(terms, Iterable):
+        raise ValueError(f"{what} of L1 lists terms such as (0, 1) or ('a', 'b'), not {terms!r}.")
+    given = list(terms)
+    if not given:
+        return []
+    found = []
+    for term, key in zip(given, MonomialBasis(given).keys(names), strict=True):
+        if key not in place:
+            raise ValueError(
+                f"{what} of L1 names the term {tuple(term)}, which is none of the {len(place):,} terms of this fit. "
+                "Raise degree or max_order, or leave the term out."
+            )
+        found.append(place[key])
+    return found
