@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.checks import finite_number, positive_integer, seed_of
-from .._core.notes import Note, announce
+from .._core.notes import announce
 from .._core.progress import Progress, Show
 from .._core.threads import one_blas_thread, workers
 from ..axes.choose import Scale, Support
 from ..data import MemorySamples, Samples, as_samples, checked_groups, checked_weights, column_facts, columns_of
+from ..fit.consensus import Consensus
 from ..fit.folds import FOLDS, folds
-from ..fit.held_out import HeldOut, Refit, below_reference, held_out, refitted
+from ..fit.held_out import HeldOut, below_reference, held_out, refitted
 from ..fit.learn import MOST_COVARIANCE, learn
 from ..fit.newton import Fit
 from ..fit.objective import Objective
@@ -31,24 +32,14 @@ from ..losses import Loss, PseudoLikelihoodLoss
 from ..model import Fitted, PolynomialModel
 from ..model.fitted import Tests
 from ..terms import MonomialBasis
+from .by_nodes import Solved, by_nodes
 from .columns import Penalty, Spec, by_folds, check_columns, check_terms, make_terms
-from .findings import check_finite, column_notes, fit_notes, penalty_in_words, unresolved_notes
+from .findings import check_finite, column_notes, fit_notes, penalty_in_words, status_notes, unresolved_notes
 
 __all__ = ["PolynomialEstimator"]
 
 Array = np.ndarray
 _FIVE_FOLDS = 20  # rows per local parameter from which five folds are enough for that; below, there are ten
-
-
-class Solved(NamedTuple):
-    """An estimate: its objective and fit, how a fold is fitted from it, and what else is known."""
-
-    f: Objective
-    fit: Fit
-    refit: Refit
-    covariance: Callable[[Array | None, int], Array] | None = None
-    """Of clusters and lags, where it is not the sandwich of the fit."""
-    notes: list[Note] = []  # noqa: RUF012
 
 
 @dataclass(eq=False, repr=False)
@@ -66,6 +57,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
     support: Support | Mapping[Any, Support] = "line"
     scale: Scale = "robust"
     penalty: Literal["weak"] | Ridge | None = "weak"
+    consensus: Consensus | None = None
     tol: float = 1e-3
     max_iter: int = 100
     n_jobs: int | None = None
@@ -79,8 +71,16 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
     def _check_axes(self, f: Objective) -> None:
         """An error for axes that the estimator cannot have."""
 
+    @property
+    def _by_nodes(self) -> bool:
+        """Whether each variable has a problem of its own, without a ridge."""
+        return self.consensus is not None
+
     def _solve(self, f: Objective, penalty: Penalty, seed: int, say: Callable[[str], None]) -> Solved:
         """The optimum of an objective, without a choice by folds."""
+        if self.consensus is not None:
+            say("nodes")
+            return by_nodes(f, f.loss, self.consensus, self.tol, self.max_iter)[0]
         return self._solved(f, learn(f, penalty, self.tol, self.max_iter, seed, progress=say), penalty)
 
     def _solved(self, f: Objective, fit: Fit, penalty: Penalty) -> Solved:
@@ -144,7 +144,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
         self.ridge_ = fit.ridge.diagonal()
         self.notes_ = column_notes(samples, facts, spec, f.axes)
-        self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters) + found.notes
+        self.notes_ += found.notes if self._by_nodes else status_notes(f, fit, penalty) + found.notes
+        self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters)
         self.model_ = PolynomialModel(f.terms, fit.tau, samples.names, self._fitted(covariance, tests, penalty))
         self.n_features_in_ = len(samples.names)
         self.__dict__.pop("feature_names_in_", None)
@@ -211,7 +212,13 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             self.penalty.check()
         elif self.penalty is not None and not (isinstance(self.penalty, str) and self.penalty == "weak"):
             raise ValueError(f"penalty must be 'weak', None or a Ridge, not {self.penalty!r}.")
-        return WeakRidge() if self.penalty == "weak" else self.penalty
+        if self.consensus not in (None, *get_args(Consensus)):
+            raise ValueError(f"consensus must be 'geometric', 'mean', 'precision' or None, not {self.consensus!r}.")
+        if self._by_nodes and isinstance(self.penalty, Ridge):
+            raise ValueError("Estimates of single variables have no ridge. Use penalty=None, or leave out consensus.")
+        if self._by_nodes or self.penalty is None:
+            return None
+        return self.penalty if isinstance(self.penalty, Ridge) else WeakRidge()
 
     def _samples(self, X: Any, sample_weight: Any) -> tuple[MemorySamples, Spec]:
         """The rows, and the axes and terms that are asked for."""

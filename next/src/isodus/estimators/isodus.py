@@ -11,24 +11,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.notes import Note, listed
 from ..data import MemorySamples, as_samples, columns_of
-from ..fit.consensus import Consensus, combined
 from ..fit.learn import no_ridge
 from ..fit.newton import Fit
 from ..fit.nodewise import NodeFit
 from ..fit.objective import Objective
-from ..fit.power_reference import choose_nu, learn_power
+from ..fit.power_reference import choose_nu
 from ..fit.tilted import learn_tilted, tilted_by
 from ..losses import PowerReference, PowerScreening, TiltedReference, TiltedScreening
 from ..model import PolynomialModel
-from ..terms import Terms
-from .base import PolynomialEstimator, Solved
+from .base import PolynomialEstimator
+from .by_nodes import Solved, by_nodes, in_powers
 from .columns import Penalty, Spec, by_folds
 
 __all__ = ["ISODUS"]
 
 Array = np.ndarray
 _FEW_EFFECTIVE = 5  # rows that count, per term of a variable, below which weights have collapsed
-_STATUSES = ("converged", "iteration limit", "stalled", "singular", "interrupted")
 
 
 @dataclass(eq=False, repr=False)
@@ -74,7 +72,6 @@ class ISODUS(PolynomialEstimator):
 
     _: KW_ONLY
     reference: TiltedReference | PowerReference | None = None
-    consensus: Consensus | None = None
 
     def objective(self, X: Any, sample_weight: Any = None) -> Objective:
         """The screening objective on some rows, with the reference of the fit: value, gradient and Hessian at any τ.
@@ -104,11 +101,16 @@ class ISODUS(PolynomialEstimator):
         if not isinstance(reference, TiltedReference | PowerReference):
             raise ValueError(f"reference must be a TiltedReference or a PowerReference, not {reference!r:.60}.")
         reference.check(samples.names)
-        if self.consensus not in (None, "geometric", "mean", "precision"):
-            raise ValueError(f"consensus must be 'geometric', 'mean', 'precision' or None, not {self.consensus!r}.")
         if self.consensus is not None and isinstance(reference, TiltedReference):
-            raise ValueError("consensus combines answers of single variables, which only PowerReference gives.")
+            raise ValueError(
+                "consensus combines the estimates of single variables, and TiltedReference has one estimate for all. "
+                "Use reference=PowerReference(), or leave out consensus."
+            )
         return samples, spec
+
+    @property
+    def _by_nodes(self) -> bool:
+        return isinstance(self._reference(), PowerReference)
 
     def _checked_penalty(self) -> Penalty:
         penalty = super()._checked_penalty()
@@ -182,60 +184,33 @@ class ISODUS(PolynomialEstimator):
 
     def _power(self, f: Objective, reference: PowerReference, seed: int, say: Callable[[str], None]) -> Solved:
         """The paper's estimator: node by node in powers of y, then the consensus."""
-        terms = f.terms
-        keyed = Terms(terms.axes, terms.keys, None, in_powers=True) if terms.identity else terms
-        power = float(terms.degrees.max() + reference.delta)
+        power = float(f.terms.degrees.max() + reference.delta)
         if isinstance(reference.nu, str):
             say("choosing ν")
-            nu = choose_nu(f, keyed, power, self.tol, self.max_iter, seed)
+            nu = choose_nu(in_powers(f, f.loss), power, self.tol, self.max_iter, seed)
         else:
-            nu = reference.nus(len(terms.axes))
+            nu = reference.nus(len(f.axes))
         say("screening")
-        g = Objective(PowerScreening(nu, power), keyed, f.samples, f.n_jobs)
-        fits = learn_power(g, self.tol, self.max_iter)
-        kind = self.consensus or "precision"
-        tau, _ = combined(kind, g, fits, covariance=False)
-        T = keyed.T if terms.identity else None
-
-        def covariance(clusters: Array | None, lags: int) -> Array:
-            found = combined(kind, g, fits, clusters, lags)[1]
-            return found if T is None else T @ (T @ found).T
-
-        def refit(part: Objective, start: Array, n: float) -> Array:
-            axes = Terms(part.terms.axes, terms.keys, None, in_powers=True) if terms.identity else part.terms
-            h = Objective(PowerScreening(nu, power), axes, part.samples, part.n_jobs)
-            again = combined(kind, h, learn_power(h, 0.3, self.max_iter), covariance=False)[0]
-            return axes.T @ again if terms.identity else again
-
-        tau = tau if T is None else T @ tau
-        self.nu_, self._screening = np.array(nu), g
-        self.effective_samples_ = g.effective_rows({i: fit.tau for i, fit in enumerate(fits)})
-        self.reference_ = PowerReference(list(nu), reference.delta, reference.link)
-        status = max((fit.status for fit in fits), key=_STATUSES.index)
-        fit = Fit(tau, f(tau, 0), tau, status, 0, no_ridge(f), [("nodes", f.n, max(fit.n_iter for fit in fits))])
-        return Solved(f, fit, refit, covariance, _power_notes(f, fits, self.effective_samples_))
+        loss, kind = PowerScreening(nu, power), self.consensus or "precision"
+        found, self._screening, fits = by_nodes(f, loss, kind, self.tol, self.max_iter)
+        self.nu_, self.reference_ = np.array(nu), PowerReference(list(nu), reference.delta, reference.link)
+        self.effective_samples_ = self._screening.effective_rows({i: fit.tau for i, fit in enumerate(fits)})
+        return found._replace(notes=found.notes + _collapsed(f, fits, self.effective_samples_))
 
 
-def _power_notes(f: Objective, fits: list[NodeFit], effective: Array) -> list[Note]:
+def _collapsed(f: Objective, fits: list[NodeFit], effective: Array) -> list[Note]:
+    """A warning of columns whose weights count few rows."""
     names, m = f.samples.names, np.array([len(fit.tau) for fit in fits])
-    notes = []
-    failed = [name for name, fit in zip(names, fits, strict=True) if fit.status != "converged"]
-    if failed:
-        text = (
-            f"The problems of columns {listed(failed)} were not solved, so their terms are not reliable. "
-            "Use another nu, or TiltedReference."
-        )
-        notes.append(Note("nodes failed", "warning", tuple(failed), {}, text))
-    few = [name for name, count, size in zip(names, effective, m, strict=True) if count < _FEW_EFFECTIVE * size]
-    if few:
-        least = int(np.argmin(effective / m))
-        text = (
-            f"The weights of columns {listed(few)} have collapsed: those of {names[least]!r} count "
-            f"{effective[least]:.0f} of {f.n:,.0f} rows for {m[least]} terms. Standard errors are not reliable. "
-            "Use another nu, or TiltedReference."
-        )
-        notes.append(Note("collapsed weights", "warning", tuple(few), {"effective": float(effective[least])}, text))
-    return notes
+    few = [name for name, count, size in zip(names, effective, m, strict=True) if not count >= _FEW_EFFECTIVE * size]
+    if not few:
+        return []
+    least = int(np.argmin(effective / m))
+    text = (
+        f"The weights of columns {listed(few)} have collapsed: those of {names[least]!r} count "
+        f"{effective[least]:.0f} of {f.n:,.0f} rows for {m[least]} terms. Standard errors are not reliable. "
+        "Use another nu, or TiltedReference."
+    )
+    return [Note("collapsed weights", "warning", tuple(few), {"effective": float(effective[least])}, text)]
 
 
 def _interrupted(f: Objective) -> Fit:
