@@ -16,7 +16,16 @@ from .._core.notes import announce
 from .._core.progress import Progress, Show
 from .._core.threads import one_blas_thread, workers
 from ..axes.choose import Scale, Support
-from ..data import MemorySamples, Samples, as_samples, checked_groups, checked_weights, column_facts, columns_of
+from ..data import (
+    MemorySamples,
+    Samples,
+    Weights,
+    as_samples,
+    checked_groups,
+    checked_weights,
+    column_facts,
+    columns_of,
+)
 from ..fit.consensus import Consensus
 from ..fit.folds import FOLDS, folds
 from ..fit.held_out import HeldOut, below_reference, held_out, refitted
@@ -93,6 +102,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         y: Any = None,
         *,
         sample_weight: Any = None,
+        weights: Weights = "counts",
         groups: Any = None,
         dependence: Literal["auto"] | int | None = None,
     ) -> Self:
@@ -105,6 +115,9 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         y : ignored
         sample_weight : array of shape (n,), optional
             How often each row was seen.
+        weights : {"counts", "importance"}, default="counts"
+            "importance": sample_weight are ratios of densities, any positive numbers of which only the proportions
+            matter. Rows then count as Kish's (Σ w)²/Σ w².
         groups : array of shape (n,), optional
             A label per row. Rows of one label may depend on one another; standard errors, tests and folds count
             labels instead of rows.
@@ -117,7 +130,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         self
         """
         penalty = self._checked_penalty()
-        samples, spec = self._samples(X, sample_weight)
+        samples, spec = self._samples(X, sample_weight, weights)
         clusters = None if groups is None else checked_groups(groups, sample_weight, samples.n_rows)
         lags = _checked_lags(dependence, sample_weight, groups, samples.n_rows)
         facts = column_facts(samples)
@@ -140,7 +153,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             covariance = sandwich(f, fit, clusters, lags)
             tests = partial(_tests, f, fit, covariance, clusters, lags, self.progress)
 
-        self._objective, self._fit = f, fit
+        self._objective, self._fit, self._minimised = f, fit, found.minimised or f
         self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
         self.ridge_ = fit.ridge.diagonal()
         self.notes_ = column_notes(samples, facts, spec, f.axes)
@@ -184,23 +197,25 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
                 announce(note)
         return scores
 
-    def objective(self, X: Any, sample_weight: Any = None) -> Objective:
+    def objective(self, X: Any, sample_weight: Any = None, weights: Weights = "counts") -> Objective:
         """The objective on some rows: value, gradient and Hessian at any τ, without penalty.
 
         Parameters
         ----------
         X : array or frame of shape (n, p)
         sample_weight : array of shape (n,), optional
+        weights : {"counts", "importance"}, default="counts"
 
         Returns
         -------
         Objective
-            With the axes and terms of the fit; before a fit, with those that a fit to X would have.
+            With the axes and terms of the fit; before a fit, with those that a fit to X would have. With `consensus`,
+            its `at_nodes` has the unknowns of each node.
         """
         if not hasattr(self, "model_"):
-            return self._objective_of(*self._samples(X, sample_weight))
+            return self._objective_of(*self._samples(X, sample_weight, weights))
         values = columns_of(X, self.model_.names, type(self).__name__)
-        return self._objective.on(as_samples(values, sample_weight, names=self.model_.names))
+        return self._minimised.on(as_samples(values, sample_weight, names=self.model_.names, weights=weights))
 
     # ---------------------------------------------------------------- inside
 
@@ -220,9 +235,9 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             return None
         return self.penalty if isinstance(self.penalty, Ridge) else WeakRidge()
 
-    def _samples(self, X: Any, sample_weight: Any) -> tuple[MemorySamples, Spec]:
+    def _samples(self, X: Any, sample_weight: Any, weights: Weights) -> tuple[MemorySamples, Spec]:
         """The rows, and the axes and terms that are asked for."""
-        samples = as_samples(X, sample_weight, salt=seed_of(self.random_state))
+        samples = as_samples(X, sample_weight, salt=seed_of(self.random_state), weights=weights)
         asked = (self.degree, self.max_order, self.min_degree, self.basis, self.support, self.scale)
         return samples, Spec.of(samples.names, *asked)
 

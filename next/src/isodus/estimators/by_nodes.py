@@ -32,6 +32,8 @@ class Solved(NamedTuple):
     covariance: Callable[[Array | None, int], Array] | None = None
     """Of clusters and lags, where it is not the sandwich of the fit."""
     notes: list[Note] = []  # noqa: RUF012
+    minimised: Objective | None = None
+    """What was minimised, where it is not f."""
 
 
 def in_powers(f: Objective, loss: Loss) -> Objective:
@@ -41,10 +43,8 @@ def in_powers(f: Objective, loss: Loss) -> Objective:
     return Objective(loss, keyed, f.samples, f.n_jobs)
 
 
-def by_nodes(
-    f: Objective, loss: Loss, kind: Consensus, tol: float, max_iter: int
-) -> tuple[Solved, Objective, list[NodeFit]]:
-    """The consensus of all variables' answers, the objective that they minimise, and these answers.
+def by_nodes(f: Objective, loss: Loss, kind: Consensus, tol: float, max_iter: int) -> tuple[Solved, list[NodeFit]]:
+    """The consensus of all variables' answers, and these answers.
 
     f: the objective that scores and folds are taken from.
     """
@@ -66,7 +66,7 @@ def by_nodes(
     tau = back(combined(kind, g, fits, covariance=False)[0])
     status, steps = max((fit.status for fit in fits), key=get_args(Status).index), max(fit.n_iter for fit in fits)
     fit = Fit(tau, f(tau, 0), tau, status, steps, no_ridge(f), [("nodes", f.n, steps)])
-    return Solved(f, fit, refit, covariance, _failed(f, fits)), g, fits
+    return Solved(f, fit, refit, covariance, _failed(f, fits), g), fits
 
 
 def _failed(f: Objective, fits: list[NodeFit]) -> list[Note]:

@@ -208,7 +208,7 @@ def _levels(f: Objective) -> list[Note]:
 
 def _few(f: Objective, groups: Array | None) -> list[Note]:
     """Warnings where rows or clusters are too few for errors by clusters, or for tests."""
-    count = f.samples.n_rows if groups is None else int(groups.max()) + 1
+    count = int(min(f.samples.n_rows, f.n)) if groups is None else int(groups.max()) + 1
     what, notes = "rows" if groups is None else "groups", []
     if groups is not None and count < _FEW_GROUPS:
         text = (

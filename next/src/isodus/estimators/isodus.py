@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.notes import Note, listed
-from ..data import MemorySamples, as_samples, columns_of
+from ..data import MemorySamples, Weights
 from ..fit.learn import no_ridge
 from ..fit.newton import Fit
 from ..fit.nodewise import NodeFit
@@ -73,13 +73,14 @@ class ISODUS(PolynomialEstimator):
     _: KW_ONLY
     reference: TiltedReference | PowerReference | None = None
 
-    def objective(self, X: Any, sample_weight: Any = None) -> Objective:
+    def objective(self, X: Any, sample_weight: Any = None, weights: Weights = "counts") -> Objective:
         """The screening objective on some rows, with the reference of the fit: value, gradient and Hessian at any τ.
 
         Parameters
         ----------
         X : array or frame of shape (n, p)
         sample_weight : array of shape (n,), optional
+        weights : {"counts", "importance"}, default="counts"
 
         Returns
         -------
@@ -87,16 +88,15 @@ class ISODUS(PolynomialEstimator):
             With a tilted reference, of the unknowns of the model; with the paper's, `at_nodes` has those of each node.
         """
         check_is_fitted(self, "model_")
-        values = columns_of(X, self.model_.names, type(self).__name__)
-        return self._screening.on(as_samples(values, sample_weight, names=self.model_.names))
+        return super().objective(X, sample_weight, weights)
 
     # ---------------------------------------------------------------- inside
 
     def _reference(self) -> TiltedReference | PowerReference:
         return TiltedReference() if self.reference is None else self.reference
 
-    def _samples(self, X: Any, sample_weight: Any) -> tuple[MemorySamples, Spec]:
-        samples, spec = super()._samples(X, sample_weight)
+    def _samples(self, X: Any, sample_weight: Any, weights: Weights) -> tuple[MemorySamples, Spec]:
+        samples, spec = super()._samples(X, sample_weight, weights)
         reference = self._reference()
         if not isinstance(reference, TiltedReference | PowerReference):
             raise ValueError(f"reference must be a TiltedReference or a PowerReference, not {reference!r:.60}.")
@@ -125,15 +125,16 @@ class ISODUS(PolynomialEstimator):
         reference = self._reference()
         if not isinstance(reference, PowerReference):
             return
-        for name, axis in zip(f.samples.names, f.axes, strict=True):
+        for i, (name, axis) in enumerate(zip(f.samples.names, f.axes, strict=True)):
             try:
                 axis.unclamped().power_reference(1.0, 4.0)
             except ValueError as error:
                 raise ValueError(f"Column {name!r} has no PowerReference: {error}.") from None
-            if f.terms.degrees.max() % 2 and axis.powers is not None and np.all(np.isinf(axis.ends)):
+            highest = max(key.count(i) for key in f.terms.keys)
+            if highest % 2 and axis.powers is not None and np.all(np.isinf(axis.ends)):
                 raise ValueError(
-                    f"The degree {f.terms.degrees.max()} is odd, and the energy of column {name!r} has no bound on the "
-                    "line, so the paper's reference does not exist for it. Use an even degree."
+                    f"The highest power of column {name!r} is {highest}, which is odd, so that its energy has no lower "
+                    "bound and no density for PowerReference. Use an even degree, or TiltedReference."
                 )
 
     def _solve(self, f: Objective, penalty: Penalty, seed: int, say: Callable[[str], None]) -> Solved:
@@ -149,7 +150,6 @@ class ISODUS(PolynomialEstimator):
         except KeyboardInterrupt:
             return self._solved(f, _interrupted(f), penalty)
         self.pilot_rows_, self.n_tilts_ = found.pilot_rows, found.n_tilts
-        self._keep(f, found.pilot)
         notes = []
         if found.n_tilts == 0:
             why = "rows are too few for a pilot on a part of them"
@@ -158,11 +158,12 @@ class ISODUS(PolynomialEstimator):
                 why = f"the tilted answer {far if np.isfinite(found.distance) else 'was not found'}"
             text = f"The pilot took all rows, because {why}. The estimate is pseudo-likelihood's."
             notes = [Note("pilot on all rows", "info", (), {"distance": found.distance}, text)]
-        return self._solved(f, found.fit, penalty)._replace(notes=notes)
+        solved = self._solved(f, found.fit, penalty)
+        return solved._replace(notes=notes, minimised=self._tilted(f, found.pilot))
 
-    def _keep(self, f: Objective, pilot: Array) -> None:
-        self._screening = f.with_loss(TiltedScreening()).tilted(pilot)
+    def _tilted(self, f: Objective, pilot: Array) -> Objective:
         self.reference_ = PolynomialModel(f.terms, pilot, f.samples.names)
+        return f.with_loss(TiltedScreening()).tilted(pilot)
 
     def _given(self, f: Objective, reference: TiltedReference, penalty: Penalty) -> Solved:
         """Tilts of a user's pilot."""
@@ -173,14 +174,11 @@ class ISODUS(PolynomialEstimator):
                 f"pilot of TiltedReference has {len(lost)} terms that this fit has not, such as {lost[0]}. "
                 "Raise the degree, or use a pilot of fewer terms."
             )
-        g, fit = tilted_by(
-            f, terms.carried(pilot.terms, pilot.tau), reference.n_tilts, penalty, self.tol, self.max_iter
-        )
+        start = terms.carried(pilot.terms, pilot.tau)
+        g, fit = tilted_by(f, start, reference.n_tilts, penalty, self.tol, self.max_iter)
         self.pilot_rows_, self.n_tilts_ = 0, reference.n_tilts
-        self._screening = g
         assert g.pilot is not None
-        self.reference_ = PolynomialModel(terms, g.pilot.tau, f.samples.names)
-        return self._solved(g, fit, penalty)
+        return self._solved(g, fit, penalty)._replace(minimised=self._tilted(f, g.pilot.tau))
 
     def _power(self, f: Objective, reference: PowerReference, seed: int, say: Callable[[str], None]) -> Solved:
         """The paper's estimator: node by node in powers of y, then the consensus."""
@@ -192,9 +190,10 @@ class ISODUS(PolynomialEstimator):
             nu = reference.nus(len(f.axes))
         say("screening")
         loss, kind = PowerScreening(nu, power), self.consensus or "precision"
-        found, self._screening, fits = by_nodes(f, loss, kind, self.tol, self.max_iter)
+        found, fits = by_nodes(f, loss, kind, self.tol, self.max_iter)
         self.nu_, self.reference_ = np.array(nu), PowerReference(list(nu), reference.delta, reference.link)
-        self.effective_samples_ = self._screening.effective_rows({i: fit.tau for i, fit in enumerate(fits)})
+        assert found.minimised is not None
+        self.effective_samples_ = found.minimised.effective_rows({i: fit.tau for i, fit in enumerate(fits)})
         return found._replace(notes=found.notes + _collapsed(f, fits, self.effective_samples_))
 
 

@@ -62,7 +62,7 @@ def combined(
 
         def small(block: Block, parts: list[Array]) -> Array:
             e = influences(parts)
-            return (e * block.weight) @ e.transpose(0, 2, 1)
+            return (e * block.square) @ e.transpose(0, 2, 1)
 
         weights = _precision_weights(f.node_scores(taus, small), there)
     tau, slopes = (weights * v).sum(axis=1), weights
@@ -86,7 +86,7 @@ def node_variances(f: Objective, fits: Sequence[NodeFit]) -> Array:
     breads = [None if fit.at.hessian is None else inverse(fit.at.hessian) for fit in fits]
 
     def squares(block: Block, parts: list[Array]) -> Array:
-        return np.array([np.sum((bread @ S) ** 2 @ block.weight) for bread, S in zip(breads, parts, strict=True)])
+        return np.array([np.sum((bread @ S) ** 2 @ block.square) for bread, S in zip(breads, parts, strict=True)])
 
     traces = f.node_scores({i: fit.tau for i, fit in enumerate(fits)}, squares) / f.n**2
     fine = np.isfinite(traces) & np.array([fit.status == "converged" for fit in fits])
