@@ -1,7 +1,7 @@
 """Samples: the only door for tables, and sums over blocks of rows."""
 
 from .facts import ColumnFacts, column_facts
-from .samples import Block, Kept, MemorySamples, Samples, as_samples, checked_groups, checked_weights
+from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_groups, checked_weights
 from .tables import columns_of
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Kept",
     "MemorySamples",
     "Samples",
+    "Weights",
     "as_samples",
     "checked_groups",
     "checked_weights",

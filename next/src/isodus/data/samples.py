@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from .._core.checks import one_of
 from .._core.threads import ordered_map
 from .tables import default_names, numbers, read_table
 
@@ -19,6 +20,7 @@ __all__ = [
     "Kept",
     "MemorySamples",
     "Samples",
+    "Weights",
     "as_samples",
     "checked_groups",
     "checked_weights",
@@ -28,18 +30,22 @@ __all__ = [
 Array = np.ndarray
 R = TypeVar("R")
 
+Weights = Literal["counts", "importance"]
+"""What weights are: how often a row was seen, or ratios of densities."""
+
 _MOST_WEIGHT = 1e12
 KEPT_ROWS = 1 << 17
 """How many rows are kept at most, wherever the samples live."""
 
 
 class Block(NamedTuple):
-    """Consecutive rows and how often each was seen."""
+    """Consecutive rows and their weights."""
 
     number: int
     start: int  # the number of its first row
     X: Array  # (rows, p) float64, columns contiguous
     weight: Array  # (rows,) float64
+    square: Array  # (rows,) of the squares of what rows are summed for: a count, or a ratio of densities squared
 
 
 class Kept(NamedTuple):
@@ -55,7 +61,7 @@ class Kept(NamedTuple):
 
 
 class Samples(Protocol):
-    """Rows with counts, in memory or elsewhere. Rows of weight zero do not exist, and row numbers skip them."""
+    """Rows with weights, in memory or elsewhere. Rows of weight zero do not exist, and row numbers skip them."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,7 +77,7 @@ class Samples(Protocol):
 
     @property
     def n(self) -> float:
-        """The sum of weights."""
+        """The sum of weights; importance weights are scaled so that it is Kish's (Σ w)²/Σ w²."""
 
     @property
     def kept(self) -> Kept:
@@ -113,11 +119,12 @@ class MemorySamples:
         *,
         salt: int = 0,
         block: int = 2048,
+        weights: Weights = "counts",
     ) -> None:
         self.X, self.weight = X.view(), weight.view()
         self.X.flags.writeable = self.weight.flags.writeable = False
         self.names, self.columns = tuple(names), None if columns is None else tuple(columns)
-        self.n_rows, self.salt, self.block = len(X), salt, block
+        self.n_rows, self.salt, self.block, self.weights = len(X), salt, block, weights
 
     @cached_property
     def n(self) -> float:
@@ -147,7 +154,8 @@ class MemorySamples:
         """All rows, in their order."""
         for number, start in enumerate(range(0, self.n_rows, self.block)):
             part = slice(start, start + self.block)
-            yield Block(number, start, self.X[part], self.weight[part])
+            w = self.weight[part]
+            yield Block(number, start, self.X[part], w, w if self.weights == "counts" else w * w)
 
     def sum(self, f: Callable[[Block], R], n_jobs: int | None = 1) -> R:
         """Σ f(block), added with + in the order of blocks."""
@@ -162,7 +170,9 @@ class MemorySamples:
         rows = np.asarray(rows)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         X, weight = _rows(self.X, rows), self.weight[rows]
-        return MemorySamples(X, weight, self.names, self.columns, salt=self.salt, block=self.block)
+        return MemorySamples(
+            X, weight, self.names, self.columns, salt=self.salt, block=self.block, weights=self.weights
+        )
 
 
 def as_samples(
@@ -172,6 +182,7 @@ def as_samples(
     salt: int = 0,
     names: Sequence[str] | None = None,
     block: int = 2048,
+    weights: Weights = "counts",
 ) -> MemorySamples:
     """Samples of a table; the only validation that tables and weights get.
 
@@ -180,13 +191,15 @@ def as_samples(
     X : array, list of rows, or frame of shape (n, p)
         numpy, pandas, polars, pyarrow and whatever else narwhals reads; integers and booleans count as numbers.
     sample_weight : array of shape (n,), optional
-        How often each row was seen. Rows of weight zero are dropped.
+        How often each row was seen, or with ``weights="importance"`` a ratio of densities, of which only the
+        proportions matter. Rows of weight zero are dropped.
     salt : int
         Chooses the rows that are kept where there are more than `KEPT_ROWS`.
     names : sequence of str, optional
         Names of the variables; by default those of the frame, or x0, x1, ….
     block : int
         Rows per block.
+    weights : {"counts", "importance"}
 
     Examples
     --------
@@ -201,16 +214,20 @@ def as_samples(
         names = default_names(values.shape[1]) if columns is None else columns
     elif len(names) != values.shape[1] or len(set(names)) != len(names):
         raise ValueError(f"names must be {values.shape[1]} different names, one per column, not {list(names)!r}")
-    weight = np.ones(len(values)) if sample_weight is None else checked_weights(sample_weight, len(values))
+    one_of(weights, ("counts", "importance"), "weights")
+    weight = np.ones(len(values)) if sample_weight is None else checked_weights(sample_weight, len(values), weights)
     if sample_weight is not None and not weight.all():
         rows = np.flatnonzero(weight)
         values, weight = _rows(values, rows), weight[rows]
-    if 2 * weight.sum() < len(weight):
+    if weights == "importance":
+        weight = weight / weight.max()
+        weight *= weight.sum() / (weight @ weight)
+    elif 2 * weight.sum() < len(weight):
         raise ValueError(
             f"sample_weight sums to {weight.sum():g} over {len(weight):,} rows, but weights count how often a row was "
-            "seen. Multiply them so that they sum to the number of observations."
+            "seen. Multiply them so that they sum to the number of observations, or use weights='importance'."
         )
-    return MemorySamples(values, weight, names, columns, salt=salt, block=block)
+    return MemorySamples(values, weight, names, columns, salt=salt, block=block, weights=weights)
 
 
 def hashes(rows: Array, salt: int) -> Array:
@@ -231,13 +248,14 @@ def _rows(X: Array, rows: Array) -> Array:
     return np.take(X.T, rows, axis=1).T
 
 
-def checked_weights(sample_weight: Any, n: int) -> Array:
-    """How often each of n rows was seen, (n,), or an error."""
+def checked_weights(sample_weight: Any, n: int, weights: Weights = "counts") -> Array:
+    """The weights of n rows, (n,), or an error."""
     weight = np.asarray(sample_weight) if not isinstance(sample_weight, np.ma.MaskedArray) else sample_weight
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}, but X has {n} rows. Pass one weight per row.")
     weight = numbers(weight, "sample_weight")
-    too_many = weight > _MOST_WEIGHT
+    too_many = (weight > _MOST_WEIGHT) & (weights == "counts")
+    meaning = "count repetitions" if weights == "counts" else "are ratios of densities"
     for wrong, kind in (
         (~np.isfinite(weight), "NaN or infinite (inf)"),
         (weight < 0, "negative"),
@@ -246,7 +264,7 @@ def checked_weights(sample_weight: Any, n: int) -> Array:
         if wrong.any():
             raise ValueError(
                 f"sample_weight is {kind} in row {int(np.argmax(wrong))} ({int(wrong.sum()):,} such rows). Weights "
-                "count repetitions; pass finite numbers of at least 0."
+                f"{meaning}; pass finite numbers of at least 0."
             )
     if not weight.any():
         raise ValueError("sample_weight is zero in all rows, so there are no samples. Pass a positive weight.")

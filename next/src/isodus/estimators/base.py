@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.checks import finite_number, positive_integer, seed_of
-from .._core.notes import Note, announce
+from .._core.notes import announce
 from .._core.progress import Progress, Show
 from .._core.threads import one_blas_thread, workers
 from ..axes.choose import Scale, Support
-from ..data import MemorySamples, Samples, as_samples, checked_groups, checked_weights, column_facts, columns_of
+from ..data import (
+    MemorySamples,
+    Samples,
+    Weights,
+    as_samples,
+    checked_groups,
+    checked_weights,
+    column_facts,
+    columns_of,
+)
+from ..fit.consensus import Consensus
 from ..fit.folds import FOLDS, folds
-from ..fit.held_out import HeldOut, Refit, below_reference, held_out, refitted
+from ..fit.held_out import HeldOut, below_reference, held_out, refitted
 from ..fit.learn import MOST_COVARIANCE, learn
 from ..fit.newton import Fit
 from ..fit.objective import Objective
@@ -31,24 +41,14 @@ from ..losses import Loss, PseudoLikelihoodLoss
 from ..model import Fitted, PolynomialModel
 from ..model.fitted import Tests
 from ..terms import MonomialBasis
+from .by_nodes import Solved, by_nodes
 from .columns import Penalty, Spec, by_folds, check_columns, check_terms, make_terms
-from .findings import check_finite, column_notes, fit_notes, penalty_in_words, unresolved_notes
+from .findings import check_finite, column_notes, fit_notes, penalty_in_words, status_notes, unresolved_notes
 
 __all__ = ["PolynomialEstimator"]
 
 Array = np.ndarray
 _FIVE_FOLDS = 20  # rows per local parameter from which five folds are enough for that; below, there are ten
-
-
-class Solved(NamedTuple):
-    """An estimate: its objective and fit, how a fold is fitted from it, and what else is known."""
-
-    f: Objective
-    fit: Fit
-    refit: Refit
-    covariance: Callable[[Array | None, int], Array] | None = None
-    """Of clusters and lags, where it is not the sandwich of the fit."""
-    notes: list[Note] = []  # noqa: RUF012
 
 
 @dataclass(eq=False, repr=False)
@@ -66,6 +66,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
     support: Support | Mapping[Any, Support] = "line"
     scale: Scale = "robust"
     penalty: Literal["weak"] | Ridge | None = "weak"
+    consensus: Consensus | None = None
     tol: float = 1e-3
     max_iter: int = 100
     n_jobs: int | None = None
@@ -79,8 +80,16 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
     def _check_axes(self, f: Objective) -> None:
         """An error for axes that the estimator cannot have."""
 
+    @property
+    def _by_nodes(self) -> bool:
+        """Whether each variable has a problem of its own, without a ridge."""
+        return self.consensus is not None
+
     def _solve(self, f: Objective, penalty: Penalty, seed: int, say: Callable[[str], None]) -> Solved:
         """The optimum of an objective, without a choice by folds."""
+        if self.consensus is not None:
+            say("nodes")
+            return by_nodes(f, f.loss, self.consensus, self.tol, self.max_iter)[0]
         return self._solved(f, learn(f, penalty, self.tol, self.max_iter, seed, progress=say), penalty)
 
     def _solved(self, f: Objective, fit: Fit, penalty: Penalty) -> Solved:
@@ -93,6 +102,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         y: Any = None,
         *,
         sample_weight: Any = None,
+        weights: Weights = "counts",
         groups: Any = None,
         dependence: Literal["auto"] | int | None = None,
     ) -> Self:
@@ -105,6 +115,9 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         y : ignored
         sample_weight : array of shape (n,), optional
             How often each row was seen.
+        weights : {"counts", "importance"}, default="counts"
+            "importance": sample_weight are ratios of densities, any positive numbers of which only the proportions
+            matter. Rows then count as Kish's (Σ w)²/Σ w².
         groups : array of shape (n,), optional
             A label per row. Rows of one label may depend on one another; standard errors, tests and folds count
             labels instead of rows.
@@ -117,7 +130,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         self
         """
         penalty = self._checked_penalty()
-        samples, spec = self._samples(X, sample_weight)
+        samples, spec = self._samples(X, sample_weight, weights)
         clusters = None if groups is None else checked_groups(groups, sample_weight, samples.n_rows)
         lags = _checked_lags(dependence, sample_weight, groups, samples.n_rows)
         facts = column_facts(samples)
@@ -140,11 +153,12 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             covariance = sandwich(f, fit, clusters, lags)
             tests = partial(_tests, f, fit, covariance, clusters, lags, self.progress)
 
-        self._objective, self._fit = f, fit
+        self._objective, self._fit, self._minimised = f, fit, found.minimised or f
         self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
         self.ridge_ = fit.ridge.diagonal()
         self.notes_ = column_notes(samples, facts, spec, f.axes)
-        self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters) + found.notes
+        self.notes_ += found.notes if self._by_nodes else status_notes(f, fit, penalty) + found.notes
+        self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters)
         self.model_ = PolynomialModel(f.terms, fit.tau, samples.names, self._fitted(covariance, tests, penalty))
         self.n_features_in_ = len(samples.names)
         self.__dict__.pop("feature_names_in_", None)
@@ -183,23 +197,25 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
                 announce(note)
         return scores
 
-    def objective(self, X: Any, sample_weight: Any = None) -> Objective:
+    def objective(self, X: Any, sample_weight: Any = None, weights: Weights = "counts") -> Objective:
         """The objective on some rows: value, gradient and Hessian at any τ, without penalty.
 
         Parameters
         ----------
         X : array or frame of shape (n, p)
         sample_weight : array of shape (n,), optional
+        weights : {"counts", "importance"}, default="counts"
 
         Returns
         -------
         Objective
-            With the axes and terms of the fit; before a fit, with those that a fit to X would have.
+            With the axes and terms of the fit; before a fit, with those that a fit to X would have. With `consensus`,
+            its `at_nodes` has the unknowns of each node.
         """
         if not hasattr(self, "model_"):
-            return self._objective_of(*self._samples(X, sample_weight))
+            return self._objective_of(*self._samples(X, sample_weight, weights))
         values = columns_of(X, self.model_.names, type(self).__name__)
-        return self._objective.on(as_samples(values, sample_weight, names=self.model_.names))
+        return self._minimised.on(as_samples(values, sample_weight, names=self.model_.names, weights=weights))
 
     # ---------------------------------------------------------------- inside
 
@@ -211,11 +227,17 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             self.penalty.check()
         elif self.penalty is not None and not (isinstance(self.penalty, str) and self.penalty == "weak"):
             raise ValueError(f"penalty must be 'weak', None or a Ridge, not {self.penalty!r}.")
-        return WeakRidge() if self.penalty == "weak" else self.penalty
+        if self.consensus not in (None, *get_args(Consensus)):
+            raise ValueError(f"consensus must be 'geometric', 'mean', 'precision' or None, not {self.consensus!r}.")
+        if self._by_nodes and isinstance(self.penalty, Ridge):
+            raise ValueError("Estimates of single variables have no ridge. Use penalty=None, or leave out consensus.")
+        if self._by_nodes or self.penalty is None:
+            return None
+        return self.penalty if isinstance(self.penalty, Ridge) else WeakRidge()
 
-    def _samples(self, X: Any, sample_weight: Any) -> tuple[MemorySamples, Spec]:
+    def _samples(self, X: Any, sample_weight: Any, weights: Weights) -> tuple[MemorySamples, Spec]:
         """The rows, and the axes and terms that are asked for."""
-        samples = as_samples(X, sample_weight, salt=seed_of(self.random_state))
+        samples = as_samples(X, sample_weight, salt=seed_of(self.random_state), weights=weights)
         asked = (self.degree, self.max_order, self.min_degree, self.basis, self.support, self.scale)
         return samples, Spec.of(samples.names, *asked)
 

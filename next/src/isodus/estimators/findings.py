@@ -18,7 +18,7 @@ from ..fit.penalties import ENOUGH_ROWS, Ridge
 from ..fit.score_tests import MOST_DF
 from .columns import Penalty, Spec, by_folds
 
-__all__ = ["check_finite", "column_notes", "fit_notes", "penalty_in_words", "unresolved_notes"]
+__all__ = ["check_finite", "column_notes", "fit_notes", "penalty_in_words", "status_notes", "unresolved_notes"]
 
 Array = np.ndarray
 _PILE, _PILED_ROWS = 0.05, 5  # share and number of equal values
@@ -110,16 +110,8 @@ def fit_notes(
     covariance: Array | None,
     groups: Array | None,
 ) -> list[Note]:
-    """All that a fit has to report."""
-    notes = []
-    if fit.status in _STATUS:
-        what, remedy = _STATUS[fit.status]
-        text = f"{what.format(steps=fit.n_iter)} {_remedies(remedy, f, penalty)}"
-        notes.append(Note(fit.status, "warning", (), {"steps": fit.n_iter}, text))
-    elif fit.status == "interrupted":
-        text = "The fit was interrupted and holds its last step. Fit again for a final answer."
-        notes.append(Note(fit.status, "warning", (), {"steps": fit.n_iter}, text))
-    notes += unresolved_notes(f.samples.names, fit.at.unresolved, f.samples.n_rows)
+    """What a fit has to report beside its status."""
+    notes = unresolved_notes(f.samples.names, fit.at.unresolved, f.samples.n_rows)
     if scored is not None and scored.gain < -_WORSE:
         notes.append(_worse(scored, f, penalty))
     elif scored is None and fit.status == "converged" and f.terms.rows_per_unknown(f.n) < ENOUGH_ROWS:
@@ -137,6 +129,15 @@ def fit_notes(
     else:
         notes += _levels(f)
     return [*notes, *_few(f, groups)]
+
+
+def status_notes(f: Objective, fit: Fit, penalty: Penalty) -> list[Note]:
+    """A warning where the fit did not converge."""
+    text = "The fit was interrupted and holds its last step. Fit again for a final answer."
+    if fit.status in _STATUS:
+        what, remedy = _STATUS[fit.status]
+        text = f"{what.format(steps=fit.n_iter)} {_remedies(remedy, f, penalty)}"
+    return [] if fit.status == "converged" else [Note(fit.status, "warning", (), {"steps": fit.n_iter}, text)]
 
 
 def unresolved_notes(names: Sequence[str], unresolved: Array, n_rows: int) -> list[Note]:
@@ -207,7 +208,7 @@ def _levels(f: Objective) -> list[Note]:
 
 def _few(f: Objective, groups: Array | None) -> list[Note]:
     """Warnings where rows or clusters are too few for errors by clusters, or for tests."""
-    count = f.samples.n_rows if groups is None else int(groups.max()) + 1
+    count = int(min(f.samples.n_rows, f.n)) if groups is None else int(groups.max()) + 1
     what, notes = "rows" if groups is None else "groups", []
     if groups is not None and count < _FEW_GROUPS:
         text = (

@@ -10,25 +10,23 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.notes import Note, listed
-from ..data import MemorySamples, as_samples, columns_of
-from ..fit.consensus import Consensus, combined
+from ..data import MemorySamples, Weights
 from ..fit.learn import no_ridge
 from ..fit.newton import Fit
 from ..fit.nodewise import NodeFit
 from ..fit.objective import Objective
-from ..fit.power_reference import choose_nu, learn_power
+from ..fit.power_reference import choose_nu
 from ..fit.tilted import learn_tilted, tilted_by
 from ..losses import PowerReference, PowerScreening, TiltedReference, TiltedScreening
 from ..model import PolynomialModel
-from ..terms import Terms
-from .base import PolynomialEstimator, Solved
+from .base import PolynomialEstimator
+from .by_nodes import Solved, by_nodes, in_powers
 from .columns import Penalty, Spec, by_folds
 
 __all__ = ["ISODUS"]
 
 Array = np.ndarray
 _FEW_EFFECTIVE = 5  # rows that count, per term of a variable, below which weights have collapsed
-_STATUSES = ("converged", "iteration limit", "stalled", "singular", "interrupted")
 
 
 @dataclass(eq=False, repr=False)
@@ -74,15 +72,15 @@ class ISODUS(PolynomialEstimator):
 
     _: KW_ONLY
     reference: TiltedReference | PowerReference | None = None
-    consensus: Consensus | None = None
 
-    def objective(self, X: Any, sample_weight: Any = None) -> Objective:
+    def objective(self, X: Any, sample_weight: Any = None, weights: Weights = "counts") -> Objective:
         """The screening objective on some rows, with the reference of the fit: value, gradient and Hessian at any τ.
 
         Parameters
         ----------
         X : array or frame of shape (n, p)
         sample_weight : array of shape (n,), optional
+        weights : {"counts", "importance"}, default="counts"
 
         Returns
         -------
@@ -90,25 +88,29 @@ class ISODUS(PolynomialEstimator):
             With a tilted reference, of the unknowns of the model; with the paper's, `at_nodes` has those of each node.
         """
         check_is_fitted(self, "model_")
-        values = columns_of(X, self.model_.names, type(self).__name__)
-        return self._screening.on(as_samples(values, sample_weight, names=self.model_.names))
+        return super().objective(X, sample_weight, weights)
 
     # ---------------------------------------------------------------- inside
 
     def _reference(self) -> TiltedReference | PowerReference:
         return TiltedReference() if self.reference is None else self.reference
 
-    def _samples(self, X: Any, sample_weight: Any) -> tuple[MemorySamples, Spec]:
-        samples, spec = super()._samples(X, sample_weight)
+    def _samples(self, X: Any, sample_weight: Any, weights: Weights) -> tuple[MemorySamples, Spec]:
+        samples, spec = super()._samples(X, sample_weight, weights)
         reference = self._reference()
         if not isinstance(reference, TiltedReference | PowerReference):
             raise ValueError(f"reference must be a TiltedReference or a PowerReference, not {reference!r:.60}.")
         reference.check(samples.names)
-        if self.consensus not in (None, "geometric", "mean", "precision"):
-            raise ValueError(f"consensus must be 'geometric', 'mean', 'precision' or None, not {self.consensus!r}.")
         if self.consensus is not None and isinstance(reference, TiltedReference):
-            raise ValueError("consensus combines answers of single variables, which only PowerReference gives.")
+            raise ValueError(
+                "consensus combines the estimates of single variables, and TiltedReference has one estimate for all. "
+                "Use reference=PowerReference(), or leave out consensus."
+            )
         return samples, spec
+
+    @property
+    def _by_nodes(self) -> bool:
+        return isinstance(self._reference(), PowerReference)
 
     def _checked_penalty(self) -> Penalty:
         penalty = super()._checked_penalty()
@@ -123,15 +125,16 @@ class ISODUS(PolynomialEstimator):
         reference = self._reference()
         if not isinstance(reference, PowerReference):
             return
-        for name, axis in zip(f.samples.names, f.axes, strict=True):
+        for i, (name, axis) in enumerate(zip(f.samples.names, f.axes, strict=True)):
             try:
                 axis.unclamped().power_reference(1.0, 4.0)
             except ValueError as error:
                 raise ValueError(f"Column {name!r} has no PowerReference: {error}.") from None
-            if f.terms.degrees.max() % 2 and axis.powers is not None and np.all(np.isinf(axis.ends)):
+            highest = max(key.count(i) for key in f.terms.keys)
+            if highest % 2 and axis.powers is not None and np.all(np.isinf(axis.ends)):
                 raise ValueError(
-                    f"The degree {f.terms.degrees.max()} is odd, and the energy of column {name!r} has no bound on the "
-                    "line, so the paper's reference does not exist for it. Use an even degree."
+                    f"The highest power of column {name!r} is {highest}, which is odd, so that its energy has no lower "
+                    "bound and no density for PowerReference. Use an even degree, or TiltedReference."
                 )
 
     def _solve(self, f: Objective, penalty: Penalty, seed: int, say: Callable[[str], None]) -> Solved:
@@ -147,7 +150,6 @@ class ISODUS(PolynomialEstimator):
         except KeyboardInterrupt:
             return self._solved(f, _interrupted(f), penalty)
         self.pilot_rows_, self.n_tilts_ = found.pilot_rows, found.n_tilts
-        self._keep(f, found.pilot)
         notes = []
         if found.n_tilts == 0:
             why = "rows are too few for a pilot on a part of them"
@@ -156,11 +158,12 @@ class ISODUS(PolynomialEstimator):
                 why = f"the tilted answer {far if np.isfinite(found.distance) else 'was not found'}"
             text = f"The pilot took all rows, because {why}. The estimate is pseudo-likelihood's."
             notes = [Note("pilot on all rows", "info", (), {"distance": found.distance}, text)]
-        return self._solved(f, found.fit, penalty)._replace(notes=notes)
+        solved = self._solved(f, found.fit, penalty)
+        return solved._replace(notes=notes, minimised=self._tilted(f, found.pilot))
 
-    def _keep(self, f: Objective, pilot: Array) -> None:
-        self._screening = f.with_loss(TiltedScreening()).tilted(pilot)
+    def _tilted(self, f: Objective, pilot: Array) -> Objective:
         self.reference_ = PolynomialModel(f.terms, pilot, f.samples.names)
+        return f.with_loss(TiltedScreening()).tilted(pilot)
 
     def _given(self, f: Objective, reference: TiltedReference, penalty: Penalty) -> Solved:
         """Tilts of a user's pilot."""
@@ -171,72 +174,43 @@ class ISODUS(PolynomialEstimator):
                 f"pilot of TiltedReference has {len(lost)} terms that this fit has not, such as {lost[0]}. "
                 "Raise the degree, or use a pilot of fewer terms."
             )
-        g, fit = tilted_by(
-            f, terms.carried(pilot.terms, pilot.tau), reference.n_tilts, penalty, self.tol, self.max_iter
-        )
+        start = terms.carried(pilot.terms, pilot.tau)
+        g, fit = tilted_by(f, start, reference.n_tilts, penalty, self.tol, self.max_iter)
         self.pilot_rows_, self.n_tilts_ = 0, reference.n_tilts
-        self._screening = g
         assert g.pilot is not None
         assert not isinstance(g.pilot.tau, Mapping)
-        self.reference_ = PolynomialModel(terms, g.pilot.tau, f.samples.names)
-        return self._solved(g, fit, penalty)
+        return self._solved(g, fit, penalty)._replace(minimised=self._tilted(f, g.pilot.tau))
 
     def _power(self, f: Objective, reference: PowerReference, seed: int, say: Callable[[str], None]) -> Solved:
         """The paper's estimator: node by node in powers of y, then the consensus."""
-        terms = f.terms
-        keyed = Terms(terms.axes, terms.keys, None, in_powers=True) if terms.identity else terms
-        power = float(terms.degrees.max() + reference.delta)
+        power = float(f.terms.degrees.max() + reference.delta)
         if isinstance(reference.nu, str):
             say("choosing ν")
-            nu = choose_nu(f, keyed, power, self.tol, self.max_iter, seed)
+            nu = choose_nu(in_powers(f, f.loss), power, self.tol, self.max_iter, seed)
         else:
-            nu = reference.nus(len(terms.axes))
+            nu = reference.nus(len(f.axes))
         say("screening")
-        g = Objective(PowerScreening(nu, power), keyed, f.samples, f.n_jobs)
-        fits = learn_power(g, self.tol, self.max_iter)
-        kind = self.consensus or "precision"
-        tau, _ = combined(kind, g, fits, covariance=False)
-        T = keyed.T if terms.identity else None
-
-        def covariance(clusters: Array | None, lags: int) -> Array:
-            found = combined(kind, g, fits, clusters, lags)[1]
-            return found if T is None else T @ (T @ found).T
-
-        def refit(part: Objective, start: Array, n: float) -> Array:
-            axes = Terms(part.terms.axes, terms.keys, None, in_powers=True) if terms.identity else part.terms
-            h = Objective(PowerScreening(nu, power), axes, part.samples, part.n_jobs)
-            again = combined(kind, h, learn_power(h, 0.3, self.max_iter), covariance=False)[0]
-            return axes.T @ again if terms.identity else again
-
-        tau = tau if T is None else T @ tau
-        self.nu_, self._screening = np.array(nu), g
-        self.effective_samples_ = g.effective_rows({i: fit.tau for i, fit in enumerate(fits)})
-        self.reference_ = PowerReference(list(nu), reference.delta, reference.link)
-        status = max((fit.status for fit in fits), key=_STATUSES.index)
-        fit = Fit(tau, f(tau, 0), tau, status, 0, no_ridge(f), [("nodes", f.n, max(fit.n_iter for fit in fits))])
-        return Solved(f, fit, refit, covariance, _power_notes(f, fits, self.effective_samples_))
+        loss, kind = PowerScreening(nu, power), self.consensus or "precision"
+        found, fits = by_nodes(f, loss, kind, self.tol, self.max_iter)
+        self.nu_, self.reference_ = np.array(nu), PowerReference(list(nu), reference.delta, reference.link)
+        assert found.minimised is not None
+        self.effective_samples_ = found.minimised.effective_rows({i: fit.tau for i, fit in enumerate(fits)})
+        return found._replace(notes=found.notes + _collapsed(f, fits, self.effective_samples_))
 
 
-def _power_notes(f: Objective, fits: list[NodeFit], effective: Array) -> list[Note]:
+def _collapsed(f: Objective, fits: list[NodeFit], effective: Array) -> list[Note]:
+    """A warning of columns whose weights count few rows."""
     names, m = f.samples.names, np.array([len(fit.tau) for fit in fits])
-    notes = []
-    failed = [name for name, fit in zip(names, fits, strict=True) if fit.status != "converged"]
-    if failed:
-        text = (
-            f"The problems of columns {listed(failed)} were not solved, so their terms are not reliable. "
-            "Use another nu, or TiltedReference."
-        )
-        notes.append(Note("nodes failed", "warning", tuple(failed), {}, text))
-    few = [name for name, count, size in zip(names, effective, m, strict=True) if count < _FEW_EFFECTIVE * size]
-    if few:
-        least = int(np.argmin(effective / m))
-        text = (
-            f"The weights of columns {listed(few)} have collapsed: those of {names[least]!r} count "
-            f"{effective[least]:.0f} of {f.n:,.0f} rows for {m[least]} terms. Standard errors are not reliable. "
-            "Use another nu, or TiltedReference."
-        )
-        notes.append(Note("collapsed weights", "warning", tuple(few), {"effective": float(effective[least])}, text))
-    return notes
+    few = [name for name, count, size in zip(names, effective, m, strict=True) if not count >= _FEW_EFFECTIVE * size]
+    if not few:
+        return []
+    least = int(np.argmin(effective / m))
+    text = (
+        f"The weights of columns {listed(few)} have collapsed: those of {names[least]!r} count "
+        f"{effective[least]:.0f} of {f.n:,.0f} rows for {m[least]} terms. Standard errors are not reliable. "
+        "Use another nu, or TiltedReference."
+    )
+    return [Note("collapsed weights", "warning", tuple(few), {"effective": float(effective[least])}, text)]
 
 
 def _interrupted(f: Objective) -> Fit:

@@ -36,6 +36,10 @@ class PseudoLikelihood(PolynomialEstimator):
     penalty : {"weak"}, Ridge or None, default="weak"
         "weak" steadies the fit of few rows and vanishes with many. `Ridge` predicts; ``Ridge("cv")`` chooses its
         strength by five folds. None is no penalty.
+    consensus : {"geometric", "mean", "precision"}, optional
+        Each variable is then fitted by itself, in powers of y and without a ridge, and its estimates of a term are
+        combined with those of the term's other variables: "geometric" as in the paper, sign(mean v) exp(mean log|v|);
+        "precision" weighs them by their covariance. By default all variables share one estimate.
     tol : float, default=1e-3
         Distance from the optimum, in standard errors, at which the fit ends.
     max_iter : int, default=100

@@ -22,7 +22,8 @@ class ScoreMatching(PolynomialEstimator):
 
     Parameters
     ----------
-    degree, max_order, min_degree, basis, support, scale, penalty, tol, max_iter, n_jobs, progress, random_state
+    degree, max_order, min_degree, basis, support, scale, penalty, consensus
+    tol, max_iter, n_jobs, progress, random_state
         As in `PseudoLikelihood`. Variables need derivatives, so those of a few values are not supported.
 
     Attributes

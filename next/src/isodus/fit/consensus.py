@@ -30,6 +30,8 @@ def combined(
 ) -> tuple[Array, Array]:
     """τ, (K,), and its covariance, (K, K) or empty, from the estimates v of the nodes of each unknown.
 
+    Nodes that did not converge are left out where an unknown has others.
+
     geometric: sign(mean v) exp(mean log|v|), 0 where any is 0. precision: Σ w v, weights ∝ (C + .05 tr C/|k| I)⁻¹ 1
     with C the small covariance of the estimates of that unknown. The covariance is joint over nodes: of
     Σ d_i A_i⁻¹ s_i, d the derivatives by v and s_i the scores of a row at node i.
@@ -38,7 +40,11 @@ def combined(
     there = np.zeros((len(f.terms), max((slot.max(initial=0) for slot in slots), default=0) + 1), bool)
     v = np.zeros(there.shape)
     for (unknowns, _), slot, fit in zip(f.terms.local_T, slots, fits, strict=True):
-        v[unknowns, slot], there[unknowns, slot] = fit.tau, True
+        v[unknowns, slot], there[unknowns, slot] = fit.tau, fit.status == "converged"
+    alone = there.sum(axis=1) == 0
+    for (unknowns, _), slot in zip(f.terms.local_T, slots, strict=True):
+        there[unknowns, slot] |= alone[unknowns]
+    v[~there] = 0.0
     count = there.sum(axis=1)
     breads = [np.zeros((0, 0)) if fit.at.hessian is None else inverse(fit.at.hessian) for fit in fits]
     taus = {i: fit.tau for i, fit in enumerate(fits)}
@@ -48,6 +54,7 @@ def combined(
         e = np.zeros((*there.shape, len(block.X)))
         for (unknowns, _), slot, bread, S in zip(f.terms.local_T, slots, breads, parts, strict=True):
             e[unknowns, slot] = bread @ S
+        e[~there] = 0.0
         return e
 
     weights = there / count[:, None]
@@ -55,7 +62,7 @@ def combined(
 
         def small(block: Block, parts: Iterator[Array]) -> Array:
             e = influences(block, parts)
-            return np.einsum("kar,kbr,r->kab", e, e, block.weight)
+            return (e * block.square) @ e.transpose(0, 2, 1)
 
         weights = _precision_weights(f.node_scores(taus, small), there)
     tau, slopes = (weights * v).sum(axis=1), weights
@@ -81,7 +88,7 @@ def node_variances(f: Objective, fits: Sequence[NodeFit]) -> Array:
     breads = [None if fit.at.hessian is None else inverse(fit.at.hessian) for fit in fits]
 
     def squares(block: Block, parts: Iterator[Array]) -> Array:
-        return np.array([np.sum((bread @ S) ** 2 @ block.weight) for bread, S in zip(breads, parts, strict=True)])
+        return np.array([np.sum((bread @ S) ** 2 @ block.square) for bread, S in zip(breads, parts, strict=True)])
 
     traces = f.node_scores({i: fit.tau for i, fit in enumerate(fits)}, squares) / f.n**2
     fine = np.isfinite(traces) & np.array([fit.status == "converged" for fit in fits])

@@ -15,7 +15,7 @@ from .newton import Fit, better, newton
 from .objective import At, Objective
 from .penalties import Ridge, WeakRidge
 
-__all__ = ["MOST_COVARIANCE", "free_start", "learn", "no_ridge"]
+__all__ = ["MOST_COVARIANCE", "free_start", "learn", "no_ridge", "starts"]
 
 Array = np.ndarray
 MOST_COVARIANCE = 4000
@@ -40,11 +40,11 @@ def free_start(f: Objective, free: Literal["quadratic", "own"] = "quadratic") ->
     if low.any():
         part = f.only(low)
         ridge = no_ridge(part)
-        tau[low] = newton(part, better(part, ridge, *_starts(part)), ridge, tol=0.1).tau
+        tau[low] = newton(part, better(part, ridge, *starts(part)), ridge, tol=0.1).tau
     return tau
 
 
-def _starts(f: Objective) -> list[Array]:
+def starts(f: Objective) -> list[Array]:
     """Zero, which is no density on the whole line, and near Gaussians: of independent columns, and the sample's."""
     X, weight = f.samples.kept
     share = weight / weight.sum()

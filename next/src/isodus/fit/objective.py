@@ -294,7 +294,7 @@ class Objective:
 
         def sums(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> Array:
             w = np.exp(np.stack([point.value for _, point in points]) - top[:, None])
-            return np.array([w @ block.weight, w**2 @ block.weight])
+            return np.array([w @ block.weight, w**2 @ block.square])
 
         first, second = self._each(own, sums)
         return first**2 / second

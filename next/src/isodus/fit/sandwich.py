@@ -1,4 +1,7 @@
-"""Covariance of the estimates: A⁻¹ (Σ c ψψᵀ) A⁻¹ with the scores of rows, clusters or series."""
+"""Covariance of the estimates: A⁻¹ (Σ c ψψᵀ) A⁻¹ with the scores of rows, clusters or series.
+
+c counts rows; of importance weights w it is w².
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def inverse(A: Array) -> Array:
 def spread(
     scored: Scored, n_rows: int, groups: Array | None = None, lags: int = 0, of: Callable[[Array], Array] = lambda S: S
 ) -> tuple[Array, Array]:
-    """Σ c e eᵀ, (k, k), and Σ c e, (k,), with e = `of` the scores of rows, (K, rows) to (k, rows).
+    """Σ c e eᵀ, (k, k), and Σ w e, (k,), with e = `of` the scores of rows, (K, rows) to (k, rows).
 
     scored: adds f(block, scores) over blocks, as `Objective.scores` does at some τ. groups: (n_rows,) numbers of
     clusters, within which e is added first. lags: of rows that depend on those before them, with Bartlett's weights.
@@ -41,7 +44,7 @@ def spread(
 
         def summed(block: Block, S: Array) -> Array:
             e = of(S)
-            return np.column_stack([(e * block.weight) @ e.T, e @ block.weight])
+            return np.column_stack([(e * block.square) @ e.T, e @ block.weight])
 
         total = scored(summed)
         return total[:, :-1], total[:, -1]

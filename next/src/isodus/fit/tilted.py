@@ -67,7 +67,7 @@ def learn_tilted(
     the pilot is fitted on all rows instead.
     """
     n = f.samples.n_rows
-    rows = int(np.ceil(max(n / _PART, ENOUGH_ROWS * f.terms.m / f.terms.copies)))
+    rows = int(np.ceil(n * max(1 / _PART, ENOUGH_ROWS / f.terms.rows_per_unknown(f.n))))
     distance = np.nan
     if rows < n and f.samples.in_memory:
         part = f.take(np.sort(np.random.default_rng([seed, 4]).permutation(n)[:rows]))

@@ -27,7 +27,7 @@ class Fitted:
     estimator : str
         The estimator's class, such as "PseudoLikelihood".
     n : float
-        The sum of weights.
+        The sum of weights, Kish's (Σ w)²/Σ w² of importance weights.
     n_rows : int
         The number of rows.
     status : str

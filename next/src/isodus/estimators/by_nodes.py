@@ -1,0 +1,82 @@
+"""Each variable with a problem of its own, in powers of y, and one estimate from their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, get_args
+
+import numpy as np
+
+from .._core.notes import Note, listed
+from ..fit.consensus import Consensus, combined
+from ..fit.held_out import Refit
+from ..fit.learn import no_ridge, starts
+from ..fit.newton import Fit, Status
+from ..fit.nodewise import NodeFit, learn_nodes
+from ..fit.objective import Objective
+from ..losses import Loss
+from ..terms import Terms
+
+__all__ = ["Solved", "by_nodes", "in_powers"]
+
+Array = np.ndarray
+_FOLD_TOL = 0.3
+
+
+class Solved(NamedTuple):
+    """An estimate: its objective and fit, how a fold is fitted from it, and what else is known."""
+
+    f: Objective
+    fit: Fit
+    refit: Refit
+    covariance: Callable[[Array | None, int], Array] | None = None
+    """Of clusters and lags, where it is not the sandwich of the fit."""
+    notes: list[Note] = []  # noqa: RUF012
+    minimised: Objective | None = None
+    """What was minimised, where it is not f."""
+
+
+def in_powers(f: Objective, loss: Loss) -> Objective:
+    """The objective of a loss whose unknowns are coefficients of powers of y, not of orthonormal functions."""
+    terms = f.terms
+    keyed = Terms(terms.axes, terms.keys, None, in_powers=True) if terms.identity else terms
+    return Objective(loss, keyed, f.samples, f.n_jobs)
+
+
+def by_nodes(f: Objective, loss: Loss, kind: Consensus, tol: float, max_iter: int) -> tuple[Solved, list[NodeFit]]:
+    """The consensus of all variables' answers, and these answers.
+
+    f: the objective that scores and folds are taken from.
+    """
+    g = in_powers(f, loss)
+    fits = learn_nodes(g, starts(g), tol, max_iter)
+
+    def back(found: Array, of: Objective = g) -> Array:
+        """From the unknowns of the nodes to those of the model."""
+        return of.terms.T @ found if f.terms.identity else found
+
+    def covariance(clusters: Array | None, lags: int) -> Array:
+        return back(back(combined(kind, g, fits, clusters, lags)[1]).T)
+
+    def refit(part: Objective, start: Array, n: float) -> Array:
+        h = in_powers(part, loss)
+        again = learn_nodes(h, starts(h), _FOLD_TOL, max_iter)
+        return back(combined(kind, h, again, covariance=False)[0], h)
+
+    tau = back(combined(kind, g, fits, covariance=False)[0])
+    status, steps = max((fit.status for fit in fits), key=get_args(Status).index), max(fit.n_iter for fit in fits)
+    fit = Fit(tau, f(tau, 0), tau, status, steps, no_ridge(f), [("nodes", f.n, steps)])
+    return Solved(f, fit, refit, covariance, _failed(f, fits), g), fits
+
+
+def _failed(f: Objective, fits: list[NodeFit]) -> list[Note]:
+    """A warning of columns whose problems were not solved."""
+    names = [name for name, fit in zip(f.samples.names, fits, strict=True) if fit.status != "converged"]
+    if not names:
+        return []
+    whose = f"The problem{'s' if len(names) > 1 else ''} of column{'s' if len(names) > 1 else ''} {listed(names)}"
+    text = (
+        f"{whose} ended without an answer ({', '.join(sorted({fit.status for fit in fits} - {'converged'}))}), so that "
+        "their terms are not reliable. Leave out consensus, lower the degree, or use other units."
+    )
+    return [Note("nodes failed", "warning", tuple(names), {}, text)]
