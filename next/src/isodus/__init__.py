@@ -2,6 +2,7 @@
 
 from ._core.notes import IsodusWarning, Note
 from .estimators import ISODUS, PseudoLikelihood, ScoreMatching
+from .fit.l1 import L1
 from .fit.penalties import Ridge
 from .losses import PowerReference, TiltedReference
 from .model import PolynomialModel
@@ -11,6 +12,7 @@ __version__ = "0.3.0.dev0"
 
 __all__ = [
     "ISODUS",
+    "L1",
     "IsodusWarning",
     "MonomialBasis",
     "Note",

@@ -32,6 +32,7 @@ class Progress:
         self._shown = sys.stderr is not None and (setting is True or (setting is None and terminal))
         self._next = time.monotonic() + (0.0 if setting is True else _PATIENCE)
         self._width = 0  # of what is on the line now
+        self._steps = 0
 
     def __enter__(self) -> Self:
         return self
@@ -44,6 +45,11 @@ class Progress:
         elif self._shown and time.monotonic() >= self._next:
             self._next = time.monotonic() + _INTERVAL
             self._write(self._line(done))
+
+    def say(self, what: str) -> None:
+        """Report that another step begins, and what it is."""
+        self.label, self._steps = what, self._steps + 1
+        self(self._steps)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

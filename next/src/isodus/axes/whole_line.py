@@ -72,8 +72,8 @@ class WholeLine(Axis):
 
     @property
     def unit(self) -> float:  # type: ignore[override]
-        """The scale."""
-        return self.scale
+        """The length of x that is 1 in the units of a penalty or a reference."""
+        return self.scale * self.one
 
     def in_units(self, location: float, scale: float) -> Self:
         """The same powers, with penalties and references in other units."""

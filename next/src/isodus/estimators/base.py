@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from functools import partial
-from typing import Any, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
@@ -29,6 +29,7 @@ from ..data import (
 from ..fit.consensus import Consensus
 from ..fit.folds import FOLDS, folds
 from ..fit.held_out import HeldOut, below_reference, held_out, refitted
+from ..fit.l1 import L1
 from ..fit.learn import MOST_COVARIANCE, learn
 from ..fit.newton import Fit
 from ..fit.objective import Objective
@@ -37,13 +38,15 @@ from ..fit.penalties import ENOUGH_ROWS, Ridge, WeakRidge
 from ..fit.sandwich import sandwich
 from ..fit.score_tests import InteractionTest, interaction_tests, wald_tests
 from ..fit.series import automatic_lags
+from ..fit.strength import SparsePath
 from ..losses import Loss, PseudoLikelihoodLoss
 from ..model import Fitted, PolynomialModel
 from ..model.fitted import Tests
 from ..terms import MonomialBasis
-from .by_nodes import Solved, by_nodes
-from .columns import Penalty, Spec, by_folds, check_columns, check_terms, make_terms
+from .by_nodes import Solved, by_nodes, in_powers
+from .columns import MOST_TERMS, Penalty, Spec, by_folds, check_columns, check_terms, make_terms
 from .findings import check_finite, column_notes, fit_notes, penalty_in_words, status_notes, unresolved_notes
+from .sparse import sparse_fit
 
 __all__ = ["PolynomialEstimator"]
 
@@ -58,6 +61,9 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
     An estimator is a dataclass of this class: its fields are further arguments, `_loss` is what it minimises.
     """
 
+    _after: ClassVar[tuple[str, ...]] = ()
+    """Attributes that some fits have and others have not."""
+
     degree: int = 4
     _: KW_ONLY
     max_order: int = 2
@@ -65,7 +71,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
     basis: MonomialBasis | Sequence[Sequence[int | str]] | None = None
     support: Support | Mapping[Any, Support] = "line"
     scale: Scale = "robust"
-    penalty: Literal["weak"] | Ridge | None = "weak"
+    penalty: Literal["weak"] | Ridge | L1 | None = "weak"
     consensus: Consensus | None = None
     tol: float = 1e-3
     max_iter: int = 100
@@ -84,6 +90,15 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
     def _by_nodes(self) -> bool:
         """Whether each variable has a problem of its own, without a ridge."""
         return self.consensus is not None
+
+    @property
+    def _on_moments(self) -> Literal["pseudo-likelihood", "score matching"] | None:
+        """What the moments of a Gaussian are enough for."""
+        return "pseudo-likelihood"
+
+    def _nodewise(self, f: Objective, seed: int, say: Callable[[str], None]) -> tuple[Objective, int]:
+        """What an L1 penalty is added to, in powers of y, and how often each strength is tilted anew."""
+        return in_powers(f, f.loss), 0
 
     def _solve(self, f: Objective, penalty: Penalty, seed: int, say: Callable[[str], None]) -> Solved:
         """The optimum of an objective, without a choice by folds."""
@@ -135,23 +150,32 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         lags = _checked_lags(dependence, sample_weight, groups, samples.n_rows)
         facts = column_facts(samples)
         check_columns(samples, facts, spec, penalty)
-        f = self._objective_of(samples, spec)
-        check_terms(f.terms, samples, penalty)
-        self._check_axes(f)
-
         seed = seed_of(self.random_state) % 2**32
         parts = partial(folds, samples.X, clusters, lags is not None, seed)
-        found, self.path_, self.held_out_ = self._optimum(f, spec, penalty, seed, parts)
+        for name in ("strength_", "kkt_", *self._after):
+            self.__dict__.pop(name, None)
+        with Progress(self.progress, "fitting") as bar:
+            if isinstance(penalty, L1):
+                sparse = sparse_fit(self, samples, spec, penalty, seed, parts, bar.say)
+                found, self.held_out_, self.strength_, self.kkt_ = sparse.solved, sparse.held_out, *sparse[3:]
+                self.path_: Path | SparsePath | None = sparse.path
+            else:
+                f = self._objective_of(samples, spec)
+                check_terms(f.terms, samples, penalty)
+                found, self.path_, self.held_out_ = self._optimum(f, spec, penalty, seed, parts, bar.say)
         f, fit = found.f, found.fit
         check_finite(f, fit)
         lags = automatic_lags(f, fit.tau) if lags == "auto" else lags or 0
         covariance = tests = None
-        if found.covariance is not None:
+        if isinstance(penalty, L1) and not penalty.refits:
+            pass  # a penalised estimate has no standard errors
+        elif found.covariance is not None:
             covariance = found.covariance(clusters, lags)
             tests = partial(_wald_tests, f, fit, covariance, clusters)
         elif len(f.terms) <= MOST_COVARIANCE and fit.at.hessian is not None:
             covariance = sandwich(f, fit, clusters, lags)
             tests = partial(_tests, f, fit, covariance, clusters, lags, self.progress)
+        tests = None if isinstance(penalty, L1) else tests  # of terms that the same rows have chosen
 
         self._objective, self._fit, self._minimised = f, fit, found.minimised or f
         self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
@@ -223,14 +247,16 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         """The penalty; an error for it, tol or max_iter if they mean nothing."""
         finite_number(self.tol, "tol", above=0.0)
         positive_integer(self.max_iter, "max_iter")
-        if isinstance(self.penalty, Ridge):
+        if isinstance(self.penalty, Ridge | L1):
             self.penalty.check()
         elif self.penalty is not None and not (isinstance(self.penalty, str) and self.penalty == "weak"):
-            raise ValueError(f"penalty must be 'weak', None or a Ridge, not {self.penalty!r}.")
+            raise ValueError(f"penalty must be 'weak', None, a Ridge or an L1, not {self.penalty!r}.")
         if self.consensus not in (None, *get_args(Consensus)):
             raise ValueError(f"consensus must be 'geometric', 'mean', 'precision' or None, not {self.consensus!r}.")
         if self._by_nodes and isinstance(self.penalty, Ridge):
             raise ValueError("Estimates of single variables have no ridge. Use penalty=None, or leave out consensus.")
+        if isinstance(self.penalty, L1):
+            return self.penalty
         if self._by_nodes or self.penalty is None:
             return None
         return self.penalty if isinstance(self.penalty, Ridge) else WeakRidge()
@@ -241,42 +267,44 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         asked = (self.degree, self.max_order, self.min_degree, self.basis, self.support, self.scale)
         return samples, Spec.of(samples.names, *asked)
 
-    def _objective_of(self, samples: Samples, spec: Spec) -> Objective:
-        return Objective(self._loss(), make_terms(samples, spec), samples, workers(self.n_jobs))
+    def _objective_of(self, samples: Samples, spec: Spec, most: int = MOST_TERMS) -> Objective:
+        f = Objective(self._loss(), make_terms(samples, spec, most=most), samples, workers(self.n_jobs))
+        self._check_axes(f)
+        return f
 
     def _optimum(
-        self, f: Objective, spec: Spec, penalty: Penalty, seed: int, parts: Callable[..., Array]
+        self,
+        f: Objective,
+        spec: Spec,
+        penalty: WeakRidge | Ridge | None,
+        seed: int,
+        parts: Callable[..., Array],
+        say: Callable[[str], None],
     ) -> tuple[Solved, Path | None, HeldOut | None]:
         """The fit; its path, if folds choose the ridge; and its held-out score, if rows are few."""
 
         def build(rows: Samples) -> Objective:
             return found.f.built(make_terms(rows, spec, f.terms.axes), rows)
 
-        with Progress(self.progress, "fitting") as bar:
-
-            def say(what: str) -> None:
-                bar.label = what
-                bar(f.passes)
-
-            found = self._solved(f, Fit.none(f.terms), penalty)
-            if by_folds(penalty):
-                fit, path = ridge_by_folds(f, build, parts(), self.tol, self.max_iter, say)
-                found = found._replace(fit=fit)
-                if path is None:
-                    return found, None, None
-                gains = tuple(s - r for s, r in zip(path.best.scores, path.reference_scores, strict=True))
-                return found, path, HeldOut(path.best.score, path.reference_score, path.reference, gains)
-            found = self._solve(f, penalty, seed, say)
-            rows = f.terms.rows_per_unknown(f.n)
-            enough = rows >= ENOUGH_ROWS and not below_reference(found.f, found.fit)
-            if enough or found.fit.status in ("singular", "interrupted"):
+        found = self._solved(f, Fit.none(f.terms), penalty)
+        if by_folds(penalty):
+            fit, path = ridge_by_folds(f, build, parts(), self.tol, self.max_iter, say)
+            found = found._replace(fit=fit)
+            if path is None:
                 return found, None, None
-            say("scoring folds")
-            try:
-                count = FOLDS if rows >= _FIVE_FOLDS else 2 * FOLDS
-                return found, None, held_out(found.f, found.fit, found.refit, build, parts(count=count))
-            except KeyboardInterrupt:  # the fit is there; only its check is not
-                return found, None, None
+            gains = tuple(s - r for s, r in zip(path.best.scores, path.reference_scores, strict=True))
+            return found, path, HeldOut(path.best.score, path.reference_score, path.reference, gains)
+        found = self._solve(f, penalty, seed, say)
+        rows = f.terms.rows_per_unknown(f.n)
+        enough = rows >= ENOUGH_ROWS and not below_reference(found.f, found.fit)
+        if enough or found.fit.status in ("singular", "interrupted"):
+            return found, None, None
+        say("scoring folds")
+        try:
+            count = FOLDS if rows >= _FIVE_FOLDS else 2 * FOLDS
+            return found, None, held_out(found.f, found.fit, found.refit, build, parts(count=count))
+        except KeyboardInterrupt:  # the fit is there; only its check is not
+            return found, None, None
 
     def _fitted(self, covariance: Array | None, tests: Tests, penalty: Penalty) -> Fitted:
         """What the model knows of its fit."""
@@ -294,7 +322,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             sds=np.sqrt(np.average((X - means) ** 2, axis=0, weights=weight)),
             notes=list(self.notes_),
             covariance=covariance,
-            penalty=penalty_in_words(penalty, self.path_),
+            penalty=penalty_in_words(penalty, self.path_, getattr(self, "strength_", np.nan)),
+            selected=isinstance(penalty, L1),
             columns=samples.columns,
             tests=tests,
             held_out=None if self.held_out_ is None else asdict(self.held_out_),

@@ -14,14 +14,15 @@ from .._core.notes import listed
 from ..axes import Axis
 from ..axes.choose import Scale, Support, choose_axis, takes
 from ..data import ColumnFacts, Samples
+from ..fit.l1 import L1
 from ..fit.penalties import Ridge, WeakRidge
 from ..fit.rank import dependent_columns, dependent_terms
 from ..terms import Key, MonomialBasis, Terms, count_up_to, keys_up_to
 
-__all__ = ["Penalty", "Spec", "by_folds", "check_columns", "check_terms", "make_terms"]
+__all__ = ["MOST_TERMS", "Penalty", "Spec", "by_folds", "check_columns", "check_terms", "make_terms"]
 
-Penalty = WeakRidge | Ridge | None
-_MOST_TERMS = 20_000
+Penalty = WeakRidge | Ridge | L1 | None
+MOST_TERMS = 20_000
 _MOST_DIGITS = 290  # of variances of coefficients
 _MOST_CONDITION = 3e8  # of T: the Hessian has its square, which float64 holds up to here
 
@@ -86,19 +87,19 @@ def _checked(support: Any, where: str) -> Support:
     return support
 
 
-def make_terms(samples: Samples, spec: Spec, known: Sequence[Axis] | None = None) -> Terms:
+def make_terms(samples: Samples, spec: Spec, known: Sequence[Axis] | None = None, most: int = MOST_TERMS) -> Terms:
     """Axes of the samples, and the terms on them.
 
-    known: axes of other rows, of which those of discrete variables are kept: their values are no estimate.
+    known: axes of other rows, of which those of discrete variables are kept: their values are no estimate. most: terms.
     """
     axes = _make_axes(samples, spec, known)
     size = (spec.degree, spec.max_order, spec.min_degree)
     count = count_up_to(axes, *size) if spec.keys is None else len(spec.keys)
     if count == 0:
         raise ValueError("degree, min_degree and max_order leave no term. Raise degree or lower min_degree.")
-    if count > _MOST_TERMS and spec.ties is None:
+    if count > most and spec.ties is None:
         raise ValueError(
-            f"These are {count:,} terms, and their Hessian would take {8e-9 * count**2:,.0f} GB. "
+            f"These are {count:,} terms, and at most {most:,} can be estimated. "
             "Lower degree or max_order, or give the terms that matter as basis."
         )
     for key in spec.keys or ():
@@ -180,12 +181,13 @@ def check_columns(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, pe
                 f"Column {fact.name!r} has two values, {low:g} and {high:g}, and so no density on the line. "
                 f"Use support={{{fact.name!r}: 'values'}} or drop it."
             )
-    if _decides(penalty) or spec.ties is not None:
+    few = samples.n_rows <= len(samples.names)
+    if _decides(penalty) or spec.ties is not None or (few and isinstance(penalty, L1)):
         return
-    if samples.n_rows <= len(samples.names):
+    if few:
         raise ValueError(
             f"{samples.n_rows} rows are too few for {len(samples.names)} columns: each column is then a sum of the "
-            "others. Use more rows, fewer columns, or penalty=Ridge('cv')."
+            "others. Use more rows, fewer columns, or penalty=Ridge('cv') or L1()."
         )
     copies = dependent_columns(*samples.kept, samples.names)
     if copies:

@@ -11,11 +11,13 @@ from ..axes import Axis
 from ..data import ColumnFacts, Samples
 from ..data.facts import FEW
 from ..fit.held_out import HeldOut
+from ..fit.l1 import L1
 from ..fit.newton import Fit
 from ..fit.objective import Objective
 from ..fit.path import Path
 from ..fit.penalties import ENOUGH_ROWS, Ridge
 from ..fit.score_tests import MOST_DF
+from ..fit.strength import SparsePath
 from .columns import Penalty, Spec, by_folds
 
 __all__ = ["check_finite", "column_notes", "fit_notes", "penalty_in_words", "status_notes", "unresolved_notes"]
@@ -106,7 +108,7 @@ def fit_notes(
     fit: Fit,
     penalty: Penalty,
     scored: HeldOut | None,
-    path: Path | None,
+    path: Path | SparsePath | None,
     covariance: Array | None,
     groups: Array | None,
 ) -> list[Note]:
@@ -117,7 +119,9 @@ def fit_notes(
     elif scored is None and fit.status == "converged" and f.terms.rows_per_unknown(f.n) < ENOUGH_ROWS:
         text = "The held-out check was interrupted. The fit is complete, but may predict worse than a Gaussian."
         notes.append(Note("held out", "warning", (), {}, text))
-    if path is not None and path.best.free == "Gaussian":
+    if isinstance(penalty, L1):
+        return notes
+    if isinstance(path, Path) and path.best.free == "Gaussian":
         text = "Of all strengths, none predicts held-out rows better than the Gaussian, which is therefore the model."
         notes.append(Note("Gaussian chosen", "info", (), {"score": path.best.score}, text))
     if covariance is None or not np.all(np.isfinite(covariance)):
@@ -181,7 +185,9 @@ def _worse(scored: HeldOut, f: Objective, penalty: Penalty) -> Note:
     better = "a Gaussian" if scored.reference == "Gaussian" else "independent variables"
     loss = f"{-scored.gain:.2f} nats" if np.isfinite(scored.gain) else "infinitely many nats"
     remedy, p = "Use penalty=Ridge(strength='cv').", len(f.axes)
-    if scored.reference == "Gaussian" and np.sum(f.terms.degrees <= 2) < p * (p + 3) // 2:
+    if isinstance(penalty, L1):
+        remedy = "Use a smaller strength of L1, or penalty=Ridge(strength='cv')."
+    elif scored.reference == "Gaussian" and np.sum(f.terms.degrees <= 2) < p * (p + 3) // 2:
         remedy = "Include all terms up to degree 2, which a Gaussian has."
     elif any(axis.powers is None for axis in f.axes if axis.continuous and axis.ordered):
         remedy = "Use scale='robust', or penalty=Ridge(strength='cv')."
@@ -226,13 +232,16 @@ def _few(f: Objective, groups: Array | None) -> list[Note]:
     return notes
 
 
-def penalty_in_words(penalty: Penalty, path: Path | None) -> str:
+def penalty_in_words(penalty: Penalty, path: Path | SparsePath | None, strength: float = np.nan) -> str:
     """Such as "weak ridge"."""
     if penalty is None:
         return "no penalty"
-    if path is not None and path.best.free == "Gaussian":
+    if isinstance(penalty, L1):
+        how = f", chosen by {path.criterion}" if isinstance(path, SparsePath) else ""
+        return f"L1 of strength {strength:.3g}{how}" + (", then none" if penalty.refits else "")
+    if isinstance(path, Path) and path.best.free == "Gaussian":
         return "the Gaussian (five folds)"
-    if path is not None:
+    if isinstance(path, Path):
         return f"ridge of strength {path.best.strength:g} by five folds, free: {path.best.free} terms"
     if by_folds(penalty):
         return "terms above degree 2 left out: interrupted before a strength was chosen"

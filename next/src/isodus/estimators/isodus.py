@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -69,6 +69,8 @@ class ISODUS(PolynomialEstimator):
     >>> est.status_, est.pilot_rows_, est.n_tilts_
     ('converged', 2000, 2)
     """
+
+    _after: ClassVar[tuple[str, ...]] = ("pilot_rows_", "n_tilts_", "reference_", "nu_", "effective_samples_")
 
     _: KW_ONLY
     reference: TiltedReference | PowerReference | None = None
@@ -137,9 +139,36 @@ class ISODUS(PolynomialEstimator):
                     "bound and no density for PowerReference. Use an even degree, or TiltedReference."
                 )
 
+    @property
+    def _on_moments(self) -> Literal["pseudo-likelihood"] | None:
+        reference = self._reference()
+        return None if isinstance(reference, PowerReference) or reference.pilot is not None else "pseudo-likelihood"
+
+    def _nodewise(self, f: Objective, seed: int, say: Callable[[str], None]) -> tuple[Objective, int]:
+        reference = self._reference()
+        if isinstance(reference, PowerReference):
+            return in_powers(f, self._power_loss(f, reference, seed, say, own=True)), 0
+        return in_powers(f, f.loss), reference.n_tilts
+
+    def _power_loss(
+        self, f: Objective, reference: PowerReference, seed: int, say: Callable[[str], None], own: bool = False
+    ) -> PowerScreening:
+        """The paper's loss. A ν that the data choose is chosen once per fit; own: by terms of one variable alone."""
+        power = float(f.terms.degrees.max() + reference.delta)
+        if not hasattr(self, "nu_"):
+            nu = reference.nu
+            if isinstance(nu, str):
+                say("choosing ν")
+                g = in_powers(f, f.loss)
+                g = g.only(g.terms.orders == 1) if own else g
+                nu = choose_nu(g, power, self.tol, self.max_iter, seed)
+            self.nu_ = np.array(PowerReference(nu).nus(len(f.axes)))
+            self.reference_: PolynomialModel | PowerReference = PowerReference(
+                self.nu_.tolist(), reference.delta, reference.link
+            )
+        return PowerScreening(tuple(self.nu_.tolist()), power, "mean_exp" if reference.link == "plain" else "log_mean")
+
     def _solve(self, f: Objective, penalty: Penalty, seed: int, say: Callable[[str], None]) -> Solved:
-        for name in ("pilot_rows_", "n_tilts_", "reference_", "nu_", "effective_samples_"):
-            self.__dict__.pop(name, None)
         reference = self._reference()
         if isinstance(reference, PowerReference):
             return self._power(f, reference, seed, say)
@@ -183,16 +212,9 @@ class ISODUS(PolynomialEstimator):
 
     def _power(self, f: Objective, reference: PowerReference, seed: int, say: Callable[[str], None]) -> Solved:
         """The paper's estimator: node by node in powers of y, then the consensus."""
-        power = float(f.terms.degrees.max() + reference.delta)
-        if isinstance(reference.nu, str):
-            say("choosing ν")
-            nu = choose_nu(in_powers(f, f.loss), power, self.tol, self.max_iter, seed)
-        else:
-            nu = reference.nus(len(f.axes))
+        loss = replace(self._power_loss(f, reference, seed, say), link="log_mean")  # the same minimiser
         say("screening")
-        loss, kind = PowerScreening(nu, power), self.consensus or "precision"
-        found, fits = by_nodes(f, loss, kind, self.tol, self.max_iter)
-        self.nu_, self.reference_ = np.array(nu), PowerReference(list(nu), reference.delta, reference.link)
+        found, fits = by_nodes(f, loss, self.consensus or "precision", self.tol, self.max_iter)
         assert found.minimised is not None
         self.effective_samples_ = found.minimised.effective_rows({i: fit.tau for i, fit in enumerate(fits)})
         return found._replace(notes=found.notes + _collapsed(f, fits, self.effective_samples_))

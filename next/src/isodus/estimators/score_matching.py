@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ..fit.objective import Objective
 from ..losses import ScoreMatchingLoss
@@ -42,6 +43,10 @@ class ScoreMatching(PolynomialEstimator):
 
     def _loss(self) -> ScoreMatchingLoss:
         return ScoreMatchingLoss()
+
+    @property
+    def _on_moments(self) -> Literal["score matching"]:
+        return "score matching"
 
     def _check_axes(self, f: Objective) -> None:
         for name, axis in zip(f.samples.names, f.axes, strict=True):

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 
 from ..terms import Key
 from .lasso import lassos, missed
+from .newton import Status
 
 __all__ = ["GramProblem", "GramSolution"]
 
@@ -34,6 +35,8 @@ class GramSolution:
     strength: float
     theta: Array
     missed: Array
+    status: Status = "converged"
+    n_iter: int = 0
 
 
 class GramProblem:
@@ -101,6 +104,11 @@ class GramProblem:
         """The pairs that are in the model, (p, p) of bool, symmetric; without those that have no penalty."""
         inside = (solution.theta != 0) & self.penalised
         return inside & inside.T if rule == "and" else inside | inside.T
+
+    @property
+    def candidates(self) -> Array:
+        """The penalised pairs."""
+        return self.penalised
 
     def count(self, kept: Array) -> int:
         """How many terms are kept."""

@@ -116,12 +116,15 @@ def refitted(penalty: WeakRidge | Ridge | None, part: Objective, start: Array, n
     return again.tau
 
 
-def below_reference(f: Objective, fit: Fit) -> bool:
-    """Whether the fit scores its own rows below the reference, fitted to them too: it will not score new ones above."""
+def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
+    """Whether the fit scores its own rows below the reference, fitted to them too: it will not score new ones above.
+
+    by: how far below, in nats per variable.
+    """
     if not np.isfinite(fit.at.value):
         return False
     columns, reference, _ = reference_scores(f, f)
-    return float(node_scores(f, fit.tau)[columns].mean()) < reference
+    return float(node_scores(f, fit.tau)[columns].mean()) < reference - by
 
 
 def reference_scores(part: Objective, rest: Objective) -> tuple[Array, float, str]:

@@ -82,7 +82,7 @@ class SparseProblem:
         progress: Callable[[str], None] = lambda what: None,
     ) -> None:
         self.f, self.n_tilts, self.tol, self.max_iter, self.progress = f, n_tilts, tol, max_iter, progress
-        self.n = f.n
+        self.n, self.distance = f.n, 0.0
         self._known: dict[int, tuple[bytes, Array, float]] = {}  # of each node: its terms, their optimum, the loss
         self.screening = f  # the objective of the last solution
         self.unknowns = [places for places, _ in f.terms.local_T]
@@ -105,12 +105,13 @@ class SparseProblem:
         here = self.empty
         for value in way:
             here = self.after(here, value, _LOOSE)
-        return self.after(here, last, self.tol)
+        here = self.after(here, last, self.tol)
+        return self.settled(here) if self.n_tilts else here
 
-    def settled(self, solution: Sparse) -> tuple[Sparse, float]:
-        """The solution, and how far pseudo-likelihood's optimum with the same penalty is: √(n gain) of one step to it.
+    def settled(self, solution: Sparse) -> Sparse:
+        """The solution; where pseudo-likelihood's optimum with the same penalty is far from it, that.
 
-        Where that is more than half a standard error, the optimum itself.
+        The distance is √(n gain) of one step to it, at least that of any term in standard errors.
         """
         working = self.free | self._entered(solution.taus)
         inside = dict(self._of_nodes(working))
@@ -120,10 +121,10 @@ class SparseProblem:
             model = Proximal(at, solution.strength * self.cost[i][inside[i]], taus[i])
             step, _ = model.step(0.0)
             gain = max(gain, np.inf if step is None else model.decrement(step))
-        distance = float(np.sqrt(self.n * max(gain, 0.0)))
-        if distance <= _FAR:
-            return solution, distance
-        return self._solved(self.f, solution.strength, solution.taus, working, self.tol), distance
+        self.distance = float(np.sqrt(self.n * max(gain, 0.0)))
+        if self.distance <= _FAR:
+            return solution
+        return self._solved(self.f, solution.strength, solution.taus, working, self.tol)
 
     def path(self, strengths: Sequence[float], tol: float = _LOOSE) -> Iterator[Sparse]:
         """The optimum at each of a decreasing sequence of strengths."""
@@ -163,13 +164,18 @@ class SparseProblem:
             np.add.at(nodes, self.unknowns[i], 1)
         return ~self.free & (keeping >= nodes if rule == "and" else keeping > 0) & (nodes > 0)
 
+    @property
+    def candidates(self) -> Array:
+        """The penalised terms, (K,) of bool."""
+        return self.there & ~self.free
+
     def count(self, kept: Array) -> int:
         """How many terms are kept."""
         return int(np.count_nonzero(kept))
 
     def sizes(self, kept: Array) -> tuple[Array, Array]:
         """How many penalised terms each node keeps, and of how many, (p,) each."""
-        of = self.there & ~self.free
+        of = self.candidates
         return np.array([kept[u].sum() for u in self.unknowns]), np.array([of[u].sum() for u in self.unknowns])
 
     def losses(self, kept: Array) -> Array:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
 from scipy.special import gammaln
+
+from ..terms import Key
 
 __all__ = ["Problem", "SparsePath", "by_ebic", "by_folds", "by_stability", "default_path"]
 
@@ -25,6 +27,13 @@ class Problem(Protocol):
     n: float
     largest: float
 
+    @property
+    def candidates(self) -> Array:
+        """The penalised terms."""
+
+    def at(self, strength: float) -> Any:
+        """The optimum at one strength."""
+
     def path(self, strengths: Sequence[float]) -> Iterator[Any]:
         """The optimum at each of a decreasing sequence of strengths."""
 
@@ -39,6 +48,9 @@ class Problem(Protocol):
 
     def sizes(self, kept: Array) -> tuple[Array, Array]:
         """How many penalised terms each node keeps, and of how many, (p,) each."""
+
+    def joint(self, solution: Any, rule: str, consensus: str) -> dict[Key, float]:
+        """One value for each term that is in the model, and for each that has no penalty."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,10 @@ class SparsePath:
     def strength(self) -> float:
         """The strength that was taken."""
         return self.strengths[self.chosen]
+
+    def in_units(self, unit: float) -> Self:
+        """The same strengths over a unit."""
+        return replace(self, strengths=tuple(strength / unit for strength in self.strengths))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per strength: strength, n_terms, the criterion, chosen."""
@@ -136,20 +152,17 @@ def by_folds(
 def by_stability(whole: Problem, halves: Iterator[Problem], strengths: Sequence[float], rule: str) -> SparsePath:
     """The smallest strength at which halves of the rows disagree on at most 5 % of the terms that any of them keeps.
 
-    Two halves disagree on a term that the share ξ keeps with chance 2ξ(1 − ξ). On half of the rows a slope is √2 times
-    as uncertain, and so the strengths are there.
+    Two halves disagree with chance 2ξ(1 − ξ) on a term that the share ξ of them keeps.
     """
     found: list[tuple[float, int, float]] = []
     stopped = False
     try:
-        paths = [half.path([np.sqrt(2) * strength for strength in strengths]) for half in halves]
+        paths = [half.path(strengths) for half in halves]
         for solution in whole.path(strengths):
             kept = whole.kept(solution, rule)
             share = np.mean([whole.kept(next(path), rule) for path in paths], axis=0)
             unstable = float(np.sum(2 * share * (1 - share)) / max(np.count_nonzero(share), 1))
             found.append((solution.strength, whole.count(kept), unstable))
-            if len(found) > _LATER and all(score > 3 * _UNSTABLE for *_, score in found[-_LATER:]):
-                break
     except KeyboardInterrupt:
         if not found:
             raise

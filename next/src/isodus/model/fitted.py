@@ -46,6 +46,8 @@ class Fitted:
         a test is first needed; also on saving and pickling, so that a loaded model has its tests.
     held_out : mapping, optional
         The fields of `isodus.fit.held_out.HeldOut`.
+    selected : bool
+        Whether the terms were chosen by the same rows, so that there are no tests.
     means, sds : array of shape (p,), optional
         Means and standard deviations of the data, which draws are compared with.
     """
@@ -62,6 +64,7 @@ class Fitted:
     columns: tuple[str, ...] | None = None
     tests: Tests = None
     held_out: Mapping[str, Any] | None = None
+    selected: bool = False
     means: Array | None = None
     sds: Array | None = None
 

@@ -14,8 +14,11 @@ __all__ = ["graph_of", "significant"]
 
 
 def significant(table: pd.DataFrame, q: float | None, fitted: Fitted | None) -> pd.DataFrame:
-    """The interactions with q_value at most q; all that are not zero where q is None or the model was not fitted."""
-    if q is None or fitted is None:
+    """The interactions with q_value at most q; all that are not zero where q is None or there are no tests by design.
+
+    These are models that were not fitted, and those whose terms a penalty has chosen.
+    """
+    if q is None or fitted is None or fitted.selected:
         return table[table["strength"] > 0]
     q = check_share(q, "q")
     if len(table) and table["q_value"].isna().all():

@@ -88,12 +88,18 @@ def polynomial_view(terms: Terms, tau: Array, names: tuple[str, ...], covariance
 
 
 def interacting_sets(terms: Terms) -> dict[Key, Array]:
-    """The unknowns of each set of two variables and more; an unknown that is tied belongs to several sets."""
+    """The unknowns of each set of two variables and more; an unknown that is tied belongs to several sets.
+
+    An unknown is written in products, and belongs to those sets of their variables that no other one of its sets holds.
+    """
     sets: dict[Key, Array] = terms.interactions
     if not terms.identity:
-        keys, M = power_matrix(terms)
-        found: dict[Key, list[Array]] = {}
-        for k, key in enumerate(keys):
-            found.setdefault(tuple(sorted(set(key))), []).append(M.indices[M.indptr[k] : M.indptr[k + 1]])
-        sets = {variables: np.unique(np.concatenate(unknowns)) for variables, unknowns in found.items()}
+        found: dict[Key, list[int]] = {}
+        T = terms.T.tocsc()
+        for k in range(T.shape[1]):
+            of = {tuple(i for i, _ in terms.products[row]) for row in T.indices[T.indptr[k] : T.indptr[k + 1]]}
+            for variables in of:
+                if not any(set(variables) < set(other) for other in of):
+                    found.setdefault(variables, []).append(k)
+        sets = {variables: np.array(found[variables]) for variables in sorted(found, key=lambda v: (len(v), v))}
     return {variables: unknowns for variables, unknowns in sets.items() if len(variables) > 1}

@@ -42,6 +42,12 @@ class Reader:
             raise ValueError(f"{self.where} must be a text, not {self.value!r:.40}")
         return self.value
 
+    def flag(self) -> bool:
+        """True or false."""
+        if not isinstance(self.value, bool):
+            raise ValueError(f"{self.where} must be true or false, not {self.value!r:.40}")
+        return self.value
+
     def number(self, least: float = -math.inf, most: float = math.inf, finite: bool = True) -> float:
         """A number in a range; with finite=False also NaN and infinities, which are words."""
         value = self.value

@@ -70,7 +70,9 @@ def _interactions(table: pd.DataFrame, fitted: Fitted | None, q: float) -> list[
     if not len(table):
         return ["Interactions: the model has none."]
     if table["q_value"].isna().all():
-        why = "no tests, as the model was not fitted" if fitted is None else "no tests, as there are no standard errors"
+        why = "no tests, as there are no standard errors"
+        if fitted is None or fitted.selected:
+            why = "no tests, as the model was not fitted" if fitted is None else "chosen by the penalty, and not tested"
         shown, heading = table, f"Interactions: {len(table):,} ({why})"
     else:
         shown = table[table["q_value"] <= q]

@@ -1,0 +1,273 @@
+"""Fits with an L1 penalty: candidates, a strength, the terms that are left, and what they are estimated to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._core.notes import Note
+from ..axes import Axis
+from ..data import Block, MemorySamples, Samples
+from ..fit.gram import GramProblem
+from ..fit.held_out import HeldOut, below_reference, node_scores, reference_scores
+from ..fit.l1 import L1
+from ..fit.learn import learn, no_ridge
+from ..fit.newton import Fit
+from ..fit.objective import Objective
+from ..fit.penalties import ENOUGH_ROWS
+from ..fit.sparse import SparseProblem
+from ..fit.strength import Problem, SparsePath, by_ebic, by_folds, by_stability, default_path
+from ..terms import Key, Terms
+from ..terms.keys import closed
+from .by_nodes import Solved
+from .columns import Spec, check_terms
+
+if TYPE_CHECKING:
+    from .base import PolynomialEstimator
+
+__all__ = ["SparseFit", "sparse_fit"]
+
+Array = np.ndarray
+_MOST_CANDIDATES = 200_000
+_HALVES = 20
+_FOLD_TOL = 0.3
+
+
+class SparseFit(NamedTuple):
+    """What an L1 penalty leaves, the path it was chosen on, its held-out score, and what it was at its strength."""
+
+    solved: Solved
+    path: SparsePath | None
+    held_out: HeldOut | None
+    strength: float
+    missed: Array
+
+
+class Candidates(NamedTuple):
+    """Terms to choose from on some rows: their problem, and the objective that has their axes."""
+
+    problem: Problem
+    f: Objective
+
+
+def sparse_fit(
+    est: PolynomialEstimator,
+    samples: MemorySamples,
+    spec: Spec,
+    l1: L1,
+    seed: int,
+    parts: Callable[..., Array],
+    say: Callable[[str], None],
+) -> SparseFit:
+    """The terms that the penalty leaves, and their estimates."""
+    of_rows = partial(_candidates, est, spec=spec, l1=l1, seed=seed, say=say)
+    whole = of_rows(samples)
+    check_terms(whole.f.terms, samples, l1)
+    unit = l1.multiplier(len(samples.names), samples.n)
+    path = None
+    if isinstance(l1.strength, str):
+        path = _chosen(est, whole, of_rows, l1, seed, parts, unit)
+    strength = path.strength if path is not None else float(l1.strength)
+    solution = whole.problem.at(strength * unit)
+    f, values = _left(est, whole, solution, l1)
+    solved = est._solved(f, _estimate(f, values, solution), None)
+    if l1.refits:
+        solved = est._solve(_closed(f), None, seed, say)
+    solved = solved._replace(notes=[*_notes(whole, solution, l1, strength, path), *solved.notes])
+    if path is not None and path.interrupted:
+        solved = solved._replace(fit=replace(solved.fit, status="interrupted"))
+    scored = _scored(est, solved, of_rows, l1, strength, parts, say)
+    return SparseFit(solved, path, scored, strength, solution.missed)
+
+
+def _candidates(
+    est: PolynomialEstimator,
+    samples: Samples,
+    spec: Spec,
+    l1: L1,
+    seed: int,
+    say: Callable[[str], None],
+) -> Candidates:
+    """The problem of some rows, on moments where it is a Gaussian's."""
+    on_moments = spec.degree == 2 and spec.keys is None and not (l1.penalize_self and spec.min_degree == 1)
+    if on_moments and est._on_moments is not None:
+        f = est._objective_of(samples, spec._replace(max_order=1), _MOST_CANDIDATES)
+        if all(axis.gaussian_moments is not None for axis in f.axes):
+            return Candidates(_gram(f, samples, spec, l1, est._on_moments == "score matching"), f)
+    f = est._objective_of(samples, spec, _MOST_CANDIDATES)
+    g, n_tilts = est._nodewise(f, seed, say)
+    weight = l1.weight(f.terms.keys, samples.names)
+    free = max(int(np.sum(weight[places] == 0)) for places, _ in g.terms.local_T)
+    if free > samples.n:
+        raise ValueError(
+            f"{samples.n_rows:,} rows are too few for {free:,} terms per variable that are not penalised. "
+            "Penalise them (weights and include of L1), or lower the degree."
+        )
+    return Candidates(SparseProblem(g, weight, l1.units == "noise", n_tilts, est.tol, est.max_iter, say), f)
+
+
+def _gram(f: Objective, samples: Samples, spec: Spec, l1: L1, scored: bool) -> GramProblem:
+    """The Gaussian's problem, in t = y with linear terms, which are free, and in x over its unit without."""
+    p, centred = len(samples.names), spec.min_degree == 1
+    sums = samples.sum(lambda block: _moments(block, f.axes), f.n_jobs) / samples.n
+    mean, M = sums[0, 1:], sums[1:, 1:] - np.outer(sums[0, 1:], sums[0, 1:])  # of y
+    zero, one = np.array([_origin(axis, centred) for axis in f.axes]).T
+    M, mean = M / one / one[:, None], (mean - zero) / one
+    cost = np.ones((p, p))
+    np.fill_diagonal(cost, float(l1.penalize_self))
+    if l1.weights is not None or l1.include is not None or l1.exclude is not None:
+        alone: list[Key] = [(i,) for i in range(p)] if centred else []
+        keys = [*alone, *((i, j) for i in range(p) for j in range(i, p))]
+        for key, value in zip(keys, l1.weight(keys, samples.names).tolist(), strict=True):
+            cost[key[0], key[-1]] = cost[key[-1], key[0]] = value if len(key) == 2 else 0.0
+            if len(key) == 1 and value:
+                raise ValueError(
+                    f"L1 penalises the linear term of {samples.names[key[0]]!r}, which a Gaussian has for its mean. "
+                    "Give it the weight 0, or leave out linear terms (min_degree=2)."
+                )
+    linear = mean if centred else None
+    return GramProblem(M if centred else M + np.outer(mean, mean), linear, cost, samples.n, l1.units == "noise", scored)
+
+
+def _moments(block: Block, axes: Sequence[Axis]) -> Array:
+    """Σ w (1, y)(1, y)ᵀ."""
+    Y = np.ones((len(axes) + 1, len(block.X)))
+    for row, axis, x in zip(Y[1:], axes, block.X.T, strict=True):
+        row[:] = axis.coordinate(x)
+    return (Y * block.weight) @ Y.T
+
+
+def _origin(axis: Axis, centred: bool) -> tuple[float, float]:
+    """y at t = 0, and the length of t = 1 in y."""
+    assert axis.powers is not None
+    assert axis.unit_powers is not None
+    M = axis.unit_powers() if centred else axis.powers() * [1.0, axis.unit, axis.unit**2]
+    return float(M[1, 0]), float(M[1, 1])
+
+
+def _chosen(
+    est: PolynomialEstimator,
+    whole: Candidates,
+    of_rows: Callable[[Samples], Candidates],
+    l1: L1,
+    seed: int,
+    parts: Callable[..., Array],
+    unit: float,
+) -> SparsePath:
+    """The path and the strength that the data choose on it, in the units of the user."""
+    problem, samples = whole.problem, whole.f.samples
+    strengths = default_path(problem, l1.units == "noise") if l1.path is None else [s * unit for s in l1.path]
+    if not strengths:
+        return SparsePath(str(l1.strength), (0.0,), (0,), (np.nan,), 0)
+    if l1.strength == "ebic":
+        path = by_ebic(problem, strengths, l1.rule)
+    elif l1.strength == "cv":
+        fold = parts(count=l1.folds)
+        path = by_folds(
+            problem, [_fold(est, of_rows, samples, fold == k, l1) for k in np.unique(fold)], strengths, l1.rule
+        )
+    else:
+        rng, n = np.random.default_rng([seed, 20]), samples.n_rows
+        rows = [np.sort(rng.permutation(n)[: n // 2]) for _ in range(_HALVES)]
+        path = by_stability(problem, (of_rows(samples.take(half)).problem for half in rows), strengths, l1.rule)
+    return path.in_units(unit)
+
+
+def _fold(
+    est: PolynomialEstimator, of_rows: Callable[[Samples], Candidates], samples: Samples, out: Array, l1: L1
+) -> tuple[Problem, Callable[[Any], float]]:
+    """The problem of the rows of a fold, and a solution's score on the others."""
+    part, rest = of_rows(samples.take(np.flatnonzero(~out))), samples.take(np.flatnonzero(out))
+
+    def score(solution: Any) -> float:
+        f, values = _left(est, part, solution, l1)
+        columns = np.flatnonzero([axis.continuous for axis in f.axes])
+        scores = node_scores(f.on(rest), values)
+        return float(scores[columns if len(columns) else slice(None)].mean())
+
+    return part.problem, score
+
+
+def _left(est: PolynomialEstimator, at: Candidates, solution: Any, l1: L1) -> tuple[Objective, Array]:
+    """The objective of the terms that are left, in powers, and their values."""
+    values = at.problem.joint(solution, l1.rule, est.consensus or "mean")
+    if isinstance(at.problem, SparseProblem):
+        place = {key: k for k, key in enumerate(at.problem.f.terms.keys)}
+        terms = at.problem.f.terms.only(np.array(sorted(place[key] for key in values), int))
+    else:
+        terms = Terms(at.f.axes, sorted(values, key=lambda key: (len(set(key)), key)), None, in_powers=True)
+    if not values:
+        raise ValueError("The L1 penalty leaves no term. Lower its strength, or leave penalize_self=False.")
+    f = Objective(est._loss(), terms, at.f.samples, at.f.n_jobs)
+    return f, np.array([values[key] for key in terms.keys])
+
+
+def _closed(f: Objective) -> Objective:
+    """The same terms in orthonormal functions, where they include every divisor of each."""
+    if not closed(f.terms.keys, f.terms.axes):
+        return f
+    return Objective(f.loss, Terms(f.terms.axes, f.terms.keys), f.samples, f.n_jobs)
+
+
+def _scored(
+    est: PolynomialEstimator,
+    solved: Solved,
+    of_rows: Callable[[Samples], Candidates],
+    l1: L1,
+    strength: float,
+    parts: Callable[..., Array],
+    say: Callable[[str], None],
+) -> HeldOut | None:
+    """The score of folds, with terms of their own at that strength: where rows are few or a Gaussian is better."""
+    f, fit = solved.f, solved.fit
+    few = f.terms.rows_per_unknown(f.n) < ENOUGH_ROWS
+    # fitted to the same rows, a Gaussian gains about p/n by chance
+    if fit.status == "interrupted" or not (few or below_reference(f, fit, len(f.axes) / f.n)):
+        return None
+    say("scoring folds")
+    fold, found = parts(count=l1.folds), []
+    for k in np.unique(fold):
+        part = of_rows(f.samples.take(np.flatnonzero(fold != k)))
+        rest = f.samples.take(np.flatnonzero(fold == k))
+        solution = part.problem.at(strength * l1.multiplier(len(f.axes), part.f.n))
+        g, tau = _left(est, part, solution, l1)
+        if l1.refits:
+            g = _closed(g)
+            tau = learn(g, None, _FOLD_TOL, est.max_iter).tau
+        columns, reference, name = reference_scores(g, g.on(rest))
+        found.append((float(node_scores(g.on(rest), tau)[columns].mean()), reference, name))
+    scores, references, names = zip(*found, strict=True)
+    gains = tuple(s - r for s, r in zip(scores, references, strict=True))
+    return HeldOut(float(np.mean(scores)), float(np.mean(references)), names[0], gains)
+
+
+def _estimate(f: Objective, tau: Array, solution: Any) -> Fit:
+    """The penalised estimate as a fit."""
+    return Fit(tau, f(tau, 0), tau, solution.status, solution.n_iter, no_ridge(f), [("L1", f.n, solution.n_iter)])
+
+
+def _notes(at: Candidates, solution: Any, l1: L1, strength: float, path: SparsePath | None) -> list[Note]:
+    """How many terms are in the model, and what follows."""
+    problem, notes = at.problem, []
+    kept, of = problem.count(problem.kept(solution, l1.rule)), problem.count(problem.candidates)
+    why = "" if path is None else f", chosen by {l1.strength!r}"
+    text = f"{kept:,} of {of:,} penalised terms are in the model (L1 of strength {strength:.3g}{why}). " + (
+        "Intervals do not account for the choice." if l1.refits else "Penalised estimates have no standard errors."
+    )
+    numbers = {"kept": kept, "of": of, "strength": strength}
+    notes.append(Note("selected", "info" if kept or not of else "warning", (), numbers, text))
+    if path is not None and path.interrupted:
+        text = "The path was interrupted, and the strength is the best of those before. Fit again for the whole path."
+        notes.append(Note("interrupted", "warning", (), {"strengths": len(path.strengths)}, text))
+    missed = float(np.max(solution.missed, initial=0.0)) * np.sqrt(problem.n)
+    if solution.status != "converged":
+        text = (
+            f"The penalised fit ended with status {solution.status!r}, and its conditions of optimality are missed by "
+            f"{missed:.2g} standard errors. Raise max_iter, or the strength of L1."
+        )
+        notes.append(Note("not optimal", "warning", (), {"missed": missed}, text))
+    return notes
