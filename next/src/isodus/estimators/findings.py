@@ -10,6 +10,7 @@ from .._core.notes import Note, listed
 from ..axes import Axis
 from ..data import ColumnFacts, Samples
 from ..data.facts import FEW
+from ..fit.gaussian import correlations, inverse_correlations
 from ..fit.held_out import HeldOut
 from ..fit.l1 import L1
 from ..fit.newton import Fit
@@ -84,12 +85,10 @@ def _near_copies(samples: Samples) -> list[Note]:
     X, weight = samples.kept
     if not 1 < len(samples.names) < samples.n_rows:
         return []
-    C = np.cov(X, rowvar=False, ddof=0, aweights=weight)
-    size = np.sqrt(np.diag(C))
-    R = C / size / size[:, None]
-    if np.linalg.eigvalsh(R)[0] < 1e-13:
+    inverse = inverse_correlations(correlations(X, weight)[-1])
+    if inverse is None:
         return []
-    left = 1 / np.diag(np.linalg.inv(R))
+    left = 1 / np.diag(inverse)
     near = tuple(name for name, rest in zip(samples.names, left, strict=True) if rest < _NEAR)
     if not near:
         return []

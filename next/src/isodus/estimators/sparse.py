@@ -17,7 +17,7 @@ from ..fit.held_out import HeldOut, below_reference, node_scores, reference_scor
 from ..fit.l1 import L1
 from ..fit.learn import learn, no_ridge
 from ..fit.newton import Fit
-from ..fit.objective import Objective
+from ..fit.objective import At, Objective
 from ..fit.penalties import ENOUGH_ROWS
 from ..fit.sparse import SparseProblem
 from ..fit.strength import Problem, SparsePath, by_ebic, by_folds, by_stability, default_path
@@ -74,13 +74,13 @@ def sparse_fit(
     strength = path.strength if path is not None else float(l1.strength)
     solution = whole.problem.at(strength * unit)
     f, values = _left(est, whole, solution, l1)
-    solved = est._solved(f, _estimate(f, values, solution), None)
+    solved = est._solved(f, _estimate(whole, f, values, solution), None)
     if l1.refits:
         solved = est._solve(_closed(f), None, seed, say)
     solved = solved._replace(notes=[*_notes(whole, solution, l1, strength, path), *solved.notes])
     if path is not None and path.interrupted:
         solved = solved._replace(fit=replace(solved.fit, status="interrupted"))
-    scored = _scored(est, solved, of_rows, l1, strength, parts, say)
+    scored = _scored(est, whole, solved, of_rows, l1, strength, parts, say)
     return SparseFit(solved, path, scored, strength, solution.missed)
 
 
@@ -199,7 +199,9 @@ def _left(est: PolynomialEstimator, at: Candidates, solution: Any, l1: L1) -> tu
         place = {key: k for k, key in enumerate(at.problem.f.terms.keys)}
         terms = at.problem.f.terms.only(np.array(sorted(place[key] for key in values), int))
     else:
-        terms = Terms(at.f.axes, sorted(values, key=lambda key: (len(set(key)), key)), None, in_powers=True)
+        keys = sorted(values, key=lambda key: (len(set(key)), key))
+        own_units = any(_origin(axis, True) != (0.0, 1.0) for axis in at.f.axes)
+        terms = Terms(at.f.axes, keys, None, in_powers=own_units)
     if not values:
         raise ValueError("The L1 penalty leaves no term. Lower its strength, or leave penalize_self=False.")
     f = Objective(est._loss(), terms, at.f.samples, at.f.n_jobs)
@@ -215,6 +217,7 @@ def _closed(f: Objective) -> Objective:
 
 def _scored(
     est: PolynomialEstimator,
+    whole: Candidates,
     solved: Solved,
     of_rows: Callable[[Samples], Candidates],
     l1: L1,
@@ -225,8 +228,7 @@ def _scored(
     """The score of folds, with terms of their own at that strength: where rows are few or a Gaussian is better."""
     f, fit = solved.f, solved.fit
     few = f.terms.rows_per_unknown(f.n) < ENOUGH_ROWS
-    # fitted to the same rows, a Gaussian gains about p/n by chance
-    if fit.status == "interrupted" or not (few or below_reference(f, fit, len(f.axes) / f.n)):
+    if fit.status == "interrupted" or not (few or _below(whole, f, fit)):
         return None
     say("scoring folds")
     fold, found = parts(count=l1.folds), []
@@ -245,9 +247,24 @@ def _scored(
     return HeldOut(float(np.mean(scores)), float(np.mean(references)), names[0], gains)
 
 
-def _estimate(f: Objective, tau: Array, solution: Any) -> Fit:
-    """The penalised estimate as a fit."""
-    return Fit(tau, f(tau, 0), tau, solution.status, solution.n_iter, no_ridge(f), [("L1", f.n, solution.n_iter)])
+def _below(at: Candidates, f: Objective, fit: Fit) -> bool:
+    """Whether the fit scores its own rows below a Gaussian, which gains about p/n nats per variable there by chance."""
+    by, problem = len(f.axes) / f.n, at.problem
+    if not isinstance(problem, GramProblem):
+        return below_reference(f, fit, by)
+    losses = problem.gaussian_losses()
+    return losses is not None and float(np.mean(fit.at.nodes - losses)) > by
+
+
+def _estimate(at: Candidates, f: Objective, tau: Array, solution: Any) -> Fit:
+    """The penalised estimate as a fit; on moments its losses are pseudo-likelihood's."""
+    p, problem = len(f.axes), at.problem
+    if isinstance(problem, GramProblem):
+        losses = problem.joint_losses(dict(zip(f.terms.keys, tau.tolist(), strict=True)))
+        known = At(float(losses.sum()), losses, np.zeros(len(tau)), None, np.zeros(p, int), 0.0)
+    else:
+        known = f(tau, 0)
+    return Fit(tau, known, tau, solution.status, solution.n_iter, no_ridge(f), [("L1", f.n, solution.n_iter)])
 
 
 def _notes(at: Candidates, solution: Any, l1: L1, strength: float, path: SparsePath | None) -> list[Note]:

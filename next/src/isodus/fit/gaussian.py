@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
 
-__all__ = ["Gaussian", "fitted_gaussian"]
+__all__ = ["Gaussian", "correlations", "fitted_gaussian", "inverse_correlations"]
 
 Array = np.ndarray
 _FEW_ROWS = 5  # per column, below which the covariance is shrunk
+_SINGULAR = 1e-12  # the smallest eigenvalue of correlations that have an inverse
 _ROUNDING = 64 * np.finfo(float).eps  # of a mean: the spread that a constant column has
 
 
@@ -31,26 +33,43 @@ def fitted_gaussian(X: Array, weight: Array) -> Gaussian | None:
 
     None where a column is constant or the covariance has no inverse.
     """
-    share = weight / weight.sum()
-    mean = share @ X
-    centred = X - mean
-    size = np.sqrt(share @ centred**2)
+    mean, size, Z, S = correlations(X, weight)
     if not np.all(size > _ROUNDING * np.abs(mean)) or not np.all(np.isfinite(size)):
         return None
-    Z = centred / size
-    S = (Z * share[:, None]).T @ Z
     if weight.sum() < _FEW_ROWS * X.shape[1]:
-        S = _shrunk(Z, share, S, weight.sum())
-    if np.linalg.eigvalsh(S)[0] < 1e-12:
+        S = _shrunk(Z, weight / weight.sum(), S, weight.sum())
+    precision = inverse_correlations(S)
+    return None if precision is None else Gaussian(mean, precision / size / size[:, None])
+
+
+def correlations(X: Array, weight: Array) -> tuple[Array, Array, Array, Array]:
+    """Means, standard deviations, standardised rows times the roots of their shares of the weight, and ZᵀZ."""
+    share = weight / weight.sum()
+    mean = share @ X
+    Z = X - mean
+    Z *= np.sqrt(share)[:, None]
+    size = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    Z /= np.where(size > 0, size, 1.0)
+    return mean, size, Z, Z.T @ Z
+
+
+def inverse_correlations(S: Array) -> Array | None:
+    """S⁻¹ by Cholesky's factor; None where S is singular up to rounding."""
+    if not np.isfinite(S).all():
         return None
-    return Gaussian(mean, np.linalg.inv(S) / size / size[:, None])
+    factor, failed = dpotrf(S, lower=True)
+    if failed:
+        return None
+    found = dpotri(factor, lower=True)[0]
+    found = np.tril(found) + np.tril(found, -1).T
+    return found if np.linalg.norm(found) < 1 / _SINGULAR else None
 
 
 def _shrunk(Z: Array, share: Array, S: Array, n: float) -> Array:
-    """(1 − ρ) S + ρ (tr S / p) I with the ρ of Ledoit and Wolf (2004)."""
+    """(1 − ρ) S + ρ (tr S / p) I with the ρ of Ledoit and Wolf (2004); Z: rows times the roots of their shares."""
     p = len(S)
     mu = np.trace(S) / p
     distance = np.sum((S - mu * np.eye(p)) ** 2)
-    noise = (share @ np.sum(Z**2, axis=1) ** 2 - np.sum(S**2)) / n
+    noise = (np.sum(np.sum(Z**2, axis=1) ** 2 / share) - np.sum(S**2)) / n
     rho = min(1.0, noise / distance) if distance > 0 else 1.0
     return (1 - rho) * S + rho * mu * np.eye(p)

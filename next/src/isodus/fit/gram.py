@@ -10,13 +10,14 @@ and u_i = (a_i, θ_ij) node i is ½ uᵀMu − a_i, a lasso as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ..terms import Key
+from .gaussian import inverse_correlations
 from .lasso import lassos, missed
 from .newton import Status
 
@@ -135,12 +136,30 @@ class GramProblem:
             both = (theta != 0) & (theta.T != 0)
             size = np.where(both, np.sqrt(np.abs(theta * theta.T)), np.abs(theta) + np.abs(theta.T))
             one = np.sign(one) * size
+        one = np.where(inside, one, 0.0)
+        one[every, every] = theta[every, every]
         found: dict[Key, float] = {}
         if self.mean is not None:
-            linear = -(theta + np.diag(theta[every, every])) @ self.mean
+            linear = -(one + np.diag(one[every, every])) @ self.mean
             found |= {(i,): float(v) for i, v in enumerate(linear)}
-        found |= {(i, i): float(theta[i, i]) for i in every.tolist()}
+        found |= {(i, i): float(one[i, i]) for i in every.tolist()}
         return found | {(i, j): float(one[i, j]) for i, j in np.argwhere(np.triu(inside, 1)).tolist()}
+
+    def joint_losses(self, values: Mapping[Key, float]) -> Array:
+        """Pseudo-likelihood's loss of each node at one θ for all, (p,): ½ log(2π/J_ii) + ½ (JMJ)_ii/J_ii, J = ∂²E."""
+        pairs = [(*key, value) for key, value in values.items() if len(key) == 2]
+        i, j, theta = np.array(pairs).T
+        i, j = i.astype(int), j.astype(int)
+        J = csr_array((theta * self.spread[i] * self.spread[j], (i, j)), shape=self.M.shape)
+        J = J + J.T
+        d = J.diagonal()
+        r = np.asarray((J * (J @ self.M)).sum(axis=1)).ravel() / d
+        return 0.5 * np.log(2 * np.pi / d) + 0.5 * r + np.log(self.spread)
+
+    def gaussian_losses(self) -> Array | None:
+        """The same at the inverse of M; None where M is singular."""
+        found = inverse_correlations(self.M)
+        return None if found is None else 0.5 * (np.log(2 * np.pi / np.diagonal(found)) + 1) + np.log(self.spread)
 
     # ---------------------------------------------------------------- inside
 

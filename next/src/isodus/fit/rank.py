@@ -10,24 +10,27 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
 from ..terms import Product, Terms, key_of, name_of
+from .gaussian import correlations
 
 __all__ = ["dependent_columns", "dependent_terms"]
 
 Array = np.ndarray
 _TOLERANCE = 1e-10  # of what is left of a column's variance after those before it
 _FEW_VALUES = 10
+_SMALL = 1e-100
 _ROWS_PER_COLUMN = 3  # from which a dependence is no accident
 
 
 def dependent_columns(X: Array, weight: Array, names: Sequence[str]) -> dict[str, list[str]]:
     """Columns that are copies or sums of columns before them, and of which, by their correlations; X: (n, p)."""
-    share = weight / weight.sum()
-    X = X / np.maximum(np.abs(X).max(axis=0), 1e-300)  # squares of very large and very small values are none
-    Z = (X - share @ X) * np.sqrt(share)[:, None]
-    Z = Z / np.sqrt(np.maximum((Z**2).sum(axis=0), 1e-300))
-    kept, lost = _elimination(Z.T @ Z)
+    largest = np.maximum(np.abs(X).max(axis=0), 1e-300)
+    if not np.all((largest > _SMALL) & (largest < 1 / _SMALL)):
+        X = X / largest  # squares of very large and very small values are none
+    *_, Z, R = correlations(X, weight)
+    kept, lost = _elimination(R)
     found = {}
     for j in lost:
         before = [k for k in kept if k < j]
@@ -70,6 +73,11 @@ def dependent_terms(terms: Terms, X: Array, phi: Sequence[Array], names: Sequenc
 
 def _elimination(G: Array) -> tuple[list[int], list[int]]:
     """Columns of a Gram matrix of unit diagonal that stand alone, and those that depend on columns before them."""
+    factor, failed = dpotrf(G, lower=True)
+    if not failed and np.all(
+        np.diagonal(factor) ** 2 > _TOLERANCE
+    ):  # what each column leaves of the variance of the next
+        return list(range(len(G))), []
     left, kept, lost = G.copy(), [], []
     for j in range(len(G)):
         if left[j, j] > _TOLERANCE:
