@@ -119,13 +119,17 @@ class Density:
         rng: int | np.random.Generator | None = None,
         *,
         progress: Show = None,
+        force: bool = False,
     ) -> Any:
         """X with its missing cells (NaN) drawn from their distribution given the others of the row; a frame as a frame.
 
         With `n_draws`, that many independent completions, shape (n_draws, n, p). Cells that do not interact with one
         another are drawn exactly, others by Gibbs sweeps from many starts; where those do not agree, a warning says so.
+        force: as in `sample`, for rows that have no value at all.
         """
         Y = self._standardised(X, "X", missing=True)
+        if np.isnan(Y).all(axis=1).any():
+            self._require_near("What is filled into rows without any value", force)
         self._require_density()
         many = 1 if n_draws is None else count(n_draws, "n_draws")
         with Progress(progress) as bar, one_blas_thread():

@@ -28,9 +28,9 @@ from .energy import descend, energy, gradient
 from .positivity import Form, is_positive_definite, is_sum_of_squares, linked, pure_powers_prevail, solver_is_here
 from .significance import Covariance, block
 
-__all__ = ["LOOKED_AT", "Integrability", "integrability", "stray", "strays"]
+__all__ = ["Integrability", "integrability", "looked_at", "stray", "strays"]
 
-LOOKED_AT = 24  # samples from which a lower energy is looked for
+_FEWEST, _POINTS = 24, 7000  # samples from which a lower energy is looked for, and most of them, times terms
 _STRAY = 3.0  # a variable, how much lower than at the data it may be; it is about ½ where a model fits
 _MOST_TERMS = 60_000  # of interacting variables, where the highest are not squares
 _HIGHEST = "the highest terms of the energy are positive in every direction"
@@ -78,6 +78,11 @@ def stray(
     X = descend(basis, theta, np.concatenate([Y, beyond], axis=1), 1e-9)
     E = energy(basis, theta, X)
     return float(np.median(energy(basis, theta, Y)) - E.min()), X[:, np.argmin(E)]
+
+
+def looked_at(n: int, n_terms: int) -> np.ndarray:
+    """Rows of n, spread evenly, from which a lower energy is looked for: the fewer the terms, the more of them."""
+    return np.unique(np.linspace(0, n - 1, max(_FEWEST, _POINTS // n_terms)).astype(int))
 
 
 def strays(basis: MonomialBasis, theta: np.ndarray, Y: np.ndarray) -> tuple[float, np.ndarray] | None:

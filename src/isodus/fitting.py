@@ -17,7 +17,7 @@ from .basis import MonomialBasis
 from .blocks import Blocked, BlockedSamples
 from .checks import warn
 from .description import FAR_AWAY, term_name
-from .diagnostics import LOOKED_AT, strays
+from .diagnostics import looked_at, strays
 from .energy import raw_units
 from .losses import Loss
 from .model import PolynomialModel
@@ -126,7 +126,7 @@ def move_note(model: PolynomialModel, theta: np.ndarray) -> tuple[str, list[str]
 def stray_note(setting: Setting, model: PolynomialModel) -> str:
     """Where a model has its mass, in words, if that is far from the data; empty if it is not."""
     all_rows = setting.X.kept if isinstance(setting.X, Blocked) else setting.X
-    rows = np.unique(np.linspace(0, all_rows.shape[0] - 1, LOOKED_AT).astype(int))
+    rows = looked_at(all_rows.shape[0], len(model.basis))
     X = to_host(namespace(all_rows).take(all_rows, on_device(rows, all_rows), axis=0)).astype(np.float64)
     found = strays(model.basis, model.theta, ((X - model.location) / model.scale).T)
     if found is None:

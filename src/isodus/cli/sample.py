@@ -103,7 +103,7 @@ def sample(
             if given is None:
                 (table, line), sep = _drawn(model, n or 1000, seed, method, start, kinds, force), ","
             else:
-                table, line, sep = _filled(model, given, seed, kinds)
+                table, line, sep = _filled(model, given, seed, kinds, force)
         said = [*of, *line.split("\n")]
         if not json:
             for one in said:
@@ -166,7 +166,7 @@ def _drawn(
 
 
 def _filled(
-    model: PolynomialModel, given: Path, seed: int | None, kinds: dict[str, str]
+    model: PolynomialModel, given: Path, seed: int | None, kinds: dict[str, str], force: bool
 ) -> tuple[pd.DataFrame, str, str]:
     """The table with what was missing, what that was, and how its fields are separated.
 
@@ -188,7 +188,7 @@ def _filled(
     line = f"nothing is missing in the {counted(len(table), 'row')} of {given}: they stay as they are"
     if missing.to_numpy().any():
         started = time.perf_counter()
-        drawn = undone(model.impute(known, rng=seed), kinds)
+        drawn = undone(model.impute(known, rng=seed, force=force), kinds)
         for name in added:
             table[name] = ""
         for name in counts[counts > 0].index:

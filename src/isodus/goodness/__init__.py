@@ -17,7 +17,7 @@ import pandas as pd
 
 from ..arrays import one_blas_thread
 from ..checks import generator, is_index
-from ..diagnostics import LOOKED_AT, strays
+from ..diagnostics import looked_at, strays
 from ..model import PolynomialModel
 from ..plotting import plot_residuals
 from ..progress import Show
@@ -137,7 +137,7 @@ def _astray(model: PolynomialModel, Y: np.ndarray) -> list[str]:
     """Variables that are beyond all samples where the energy is least, if it is far lower there; Y: (n, p)."""
     if model.basis.degree < 3:
         return []
-    rows = np.unique(np.linspace(0, len(Y) - 1, LOOKED_AT).astype(int))
+    rows = looked_at(len(Y), len(model.basis))
     with one_blas_thread():
         found = strays(model.basis, model.theta, Y[rows].T)
     if found is None:
