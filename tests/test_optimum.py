@@ -8,6 +8,7 @@ from cases import WELLS, drawn
 from sklearn.datasets import load_diabetes
 
 from isodus import ISODUS, MonomialBasis, PolynomialModel, PseudoLikelihood, nested_test
+from isodus.datasets import load_sachs
 from isodus.optimum import among
 
 
@@ -91,6 +92,17 @@ def test_a_fit_that_does_not_converge_names_terms():
     X = np.random.default_rng(1).lognormal(size=(1000, 3))
     with pytest.warns(UserWarning, match=r"the farthest from their optimum are x\d.*Transform heavy tails"):
         assert PseudoLikelihood(4, max_iter=3).fit(X).status_ == ["iteration limit"] * 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_fit_to_one_condition_of_eleven_proteins_converges():
+    """docs/sachs.md: 853 cells with long tails, 308 terms."""
+    cells = load_sachs(condition=True)
+    est = ISODUS(4).fit(cells[cells["condition"] == 1].drop(columns="condition"))
+    assert est.status_ == ["converged"] * 11
+    pairs = est.model_.interactions()
+    strongest = ["p44/42*pakts473", "PKC*P38", "praf*pmek", "plcg*PIP2", "PIP2*PIP3", "PKC*pjnk"]
+    assert set(strongest) <= set(pairs["variables"][pairs["q_value"] < 1e-10])
 
 
 DIABETES = np.delete(load_diabetes().data, 1, axis=1)  # without sex, which has two values
