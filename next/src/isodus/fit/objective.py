@@ -58,7 +58,7 @@ class Objective:
     def only(self, keep: Array) -> Self:
         """The objective of some unknowns, the others zero."""
         other = self._with(terms=self.terms.only(keep))
-        other._prepared = self._kept or {}
+        other._prepared = {} if self._kept is None else self._kept
         return other
 
     def take(self, rows: Array) -> Self:

@@ -148,9 +148,11 @@ class SparseProblem:
         working &= self.there
         if not self.n_tilts:
             return self._solved(self.f, strength, before.taus, working, tol)
-        here = before
-        for _ in range(self.n_tilts):
-            here = self._solved(self._tilted(here.taus), strength, here.taus, working, tol)
+        here, pilot = before, before.taus
+        for k in range(self.n_tilts):
+            if k:  # from a pilot that is shrunk the answer overshoots, by up to as much as the pilot was short
+                pilot = {i: 0.5 * (tau + here.taus[i]) for i, tau in pilot.items()}
+            here = self._solved(self._tilted(pilot), strength, here.taus, working, tol)
             working |= self._entered(here.taus)
         return here
 
