@@ -115,7 +115,10 @@ def make_terms(samples: Samples, spec: Spec, known: Sequence[Axis] | None = None
 def _make_axes(samples: Samples, spec: Spec, known: Sequence[Axis] | None) -> list[Axis]:
     """The axis of each column; variables whose terms are tied share one, made of their pooled rows."""
     keys, p = spec.keys, len(samples.names)
-    degrees = [spec.degree if keys is None else max(1, *(key.count(i) for key in keys)) for i in range(p)]
+    degrees = [spec.degree if keys is None else 1] * p
+    for key in keys or ():
+        for i in set(key):
+            degrees[i] = max(degrees[i], key.count(i))
     degrees_of_terms = spec.degree if keys is None else max(map(len, keys))
     if keys is None:
         gaussian = spec.degree == 2

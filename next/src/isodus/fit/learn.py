@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from .gaussian import fitted_gaussian
 from .newton import Fit, better, newton
 from .objective import At, Objective
-from .penalties import Ridge, WeakRidge
+from .penalties import Ridge, WeakRidge, weak_factor
 
 __all__ = ["MOST_COVARIANCE", "free_start", "learn", "no_ridge", "starts"]
 
@@ -119,6 +119,8 @@ def _climbed(
     solve: Callable[..., Fit],
 ) -> Fit:
     """Rungs, then all rows in stages."""
+    if isinstance(penalty, WeakRidge) and not weak_factor(f.terms, f.n):
+        penalty = None
     rungs = _rungs(f, seed) if start is None else []
     enough = [part for part in rungs if part.n >= max(_START_ROWS, _START_PER_UNKNOWN * f.terms.m)]
     first = enough[0] if enough else f

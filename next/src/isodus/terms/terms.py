@@ -18,6 +18,7 @@ __all__ = ["Local", "Terms"]
 
 Array = np.ndarray
 _DENSE = 4096  # entries of a node's T up to which it is an array
+_DENSE_WHOLE = 1 << 16  # entries of the whole T up to which it is an array
 
 
 class Local(NamedTuple):
@@ -237,7 +238,12 @@ class Terms:
         if self.identity:
             return [(local.terms, None) for local in self.local]
         found: list[tuple[Array, Array | csr_array | None]] = []
+        whole = self.T.toarray() if self.T.shape[0] * self.T.shape[1] <= _DENSE_WHOLE else None
         for local in self.local:
+            if whole is not None:
+                unknowns = np.flatnonzero(whole[local.terms].any(axis=0))
+                found.append((unknowns, whole[np.ix_(local.terms, unknowns)]))
+                continue
             rows = self.T[local.terms]
             unknowns = np.unique(rows.indices)
             T = rows[:, unknowns]
@@ -282,9 +288,12 @@ class Terms:
                 value[((i, 0),)] += square[1]
                 value[((i, 1),)] = square[2]
         P *= u * u[:, None]
-        value |= {((i, 0), (j, 0)): P[i, j] for i, j in np.argwhere(np.triu(P, 1)).tolist()}
+        theta = self._theta(value)
+        pairs = {k: (f[0][0], f[1][0]) for k, f in enumerate(self.products) if [l for _, l in f] == [0, 0]}
+        i, j = np.array(list(pairs.values()), int).reshape(-1, 2).T
+        theta[list(pairs)] = P[i, j]
         whole = all(len(b) > 2 for b in B) and set(value) <= set(self.products)
-        return self._theta(value), not whole
+        return theta, not whole or np.count_nonzero(np.triu(P, 1)) > np.count_nonzero(P[i, j])
 
     def _theta(self, value: Mapping[Product, float]) -> Array:
         """θ with the coefficients of some products; those that are not here are left out."""
