@@ -11,6 +11,7 @@ on one thread, per fit with its standard errors; "I / PL" is of ISODUS over pseu
 """
 
 import argparse
+import sys
 import warnings
 
 import numpy as np
@@ -44,6 +45,14 @@ def error(theta, truth):
     return np.mean([abs(value - truth.get(key, 0.0)) for key, value in theta.items()])
 
 
+def fitted(est, X):
+    """Seconds of a fit, the fit, and the categories of warnings that are not the library's own."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        seconds, est = one_thread_seconds(lambda: est.fit(X))
+    return seconds, est, [w.category.__name__ for w in caught if not issubclass(w.category, IsodusWarning)]
+
+
 def one_row(name, n, sets, first):
     """A row of the table: all sets of one model and size."""
     model, e, s = MODELS[name], {}, {}
@@ -53,13 +62,11 @@ def one_row(name, n, sets, first):
         for seed in range(first, first + sets):
             X = model.draw(n, seed)
             for label, make in ESTIMATORS.items():
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always")
-                    seconds, est = one_thread_seconds(lambda make=make: make(**model.terms, n_jobs=1).fit(X))
+                seconds, est, raw = fitted(make(**model.terms, n_jobs=1), X)
                 e.setdefault(("next", label), []).append(error(est.model_.polynomial().to_dict(), model.theta))
                 s.setdefault(("next", label), []).append(seconds)
                 wrong += [f"{label} {est.status_}"] * (est.status_ != "converged")
-                wrong += [f"{label} {w.category.__name__}" for w in caught if w.category is not IsodusWarning]
+                wrong += [f"{label} {category}" for category in raw]
                 if label == "ISODUS":
                     parts.append(est.pilot_rows_ < n)
             for label, (theta, seconds, converged) in present.ask(X=X, terms=model.terms).items():
@@ -88,7 +95,9 @@ def summary(name, n, sets, e, s, parts, wrong):
     cells += [" ".join(f"{ratio:.2f}" for ratio in times.values())]
     wrong += [f"**{label} slower**" for label, ratio in times.items() if ratio > 1.2]
     counted = [what if wrong.count(what) == 1 else f"{what} ({wrong.count(what)})" for what in dict.fromkeys(wrong)]
-    return name, f"{n:,}", sets, *cells, ", ".join(counted)
+    row = name, f"{n:,}", sets, *cells, ", ".join(counted)
+    print(*row, sep=" | ", file=sys.stderr, flush=True)
+    return row
 
 
 def main():
