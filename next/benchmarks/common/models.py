@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import sklearn.datasets as sk
@@ -208,3 +209,54 @@ MEASURED = {
     "china.jpg": lambda: pixels("china.jpg"),
     "flower.jpg": lambda: pixels("flower.jpg"),
 }
+
+
+# Models whose θ is known ---------------------------------------------------------------------------------------------
+
+
+class Known(NamedTuple):
+    """A model, its sampler (n, seed) → rows, and the terms that a fit of it has."""
+
+    draw: Callable[[int, int], Array]
+    theta: dict[tuple[int, ...], float]
+    terms: dict[str, int]
+
+
+def off_centre_theta() -> dict[tuple[int, ...], float]:
+    """The paper's first pair with linear terms, so that its mean lies off zero."""
+    return datasets.paper_pair_theta(1) | {(0,): 2.0, (1,): -1.5}
+
+
+def off_centre(n: int, seed: int) -> Array:
+    """Its samples: of many rows of the pair, those kept with probability exp(−2x + 1.5y − 5), at most 1."""
+    rng, out, got = np.random.default_rng(seed), np.empty((n, 2)), 0
+    while got < n:
+        x = datasets.paper_pair(8 * n, rng)
+        keep = x[rng.random(len(x)) < np.exp(x @ [-2.0, 1.5] - 5.0)][: n - got]
+        out[got : got + len(keep)] = keep
+        got += len(keep)
+    return out
+
+
+def _wells(height: float, coupling: float) -> Known:
+    sizes = dict(p=2, height=height, coupling=coupling)
+    return Known(
+        lambda n, seed: datasets.double_wells(n, seed=seed, **sizes),
+        datasets.double_wells_theta(**sizes),
+        dict(min_degree=2),
+    )
+
+
+_PRECISION = datasets.paper_precision(0)
+PAPER = {
+    "1D": Known(datasets.paper_1d, datasets.paper_1d_theta(), dict(min_degree=2)),
+    "pair (1, 2)": Known(datasets.paper_pair, datasets.paper_pair_theta(), dict(min_degree=2)),
+    "4D, 65 terms": Known(datasets.paper_4d, datasets.paper_4d_theta(), dict(min_degree=2, max_order=4)),
+    "Gaussian, p = 10": Known(
+        lambda n, seed: datasets.gaussian(n, _PRECISION, seed),
+        datasets.gaussian_theta(_PRECISION),
+        dict(degree=2, min_degree=2),
+    ),
+}
+WELLS = {f"wells, h = {h:g}, coupling {c:g}": _wells(h, c) for h in (1.0, 2.0, 4.0) for c in (0.5, 2.0)}
+OFF_CENTRE = {"off centre": Known(off_centre, off_centre_theta(), {})}

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from isodus.axes import Bounded, Circle, HalfLine, Interval, Line, Values, WholeLine
+from isodus.datasets import double_wells
+from isodus.model.polynomial import power_matrix
 from isodus.terms import Terms, keys_up_to, to_powers
 from isodus.terms.transform import condition
 
@@ -52,6 +54,16 @@ def test_columns_of_T_are_powers_of_x_over_unit(case, keys):
     assert np.all(np.abs(difference) < 1e-9 * np.abs(expected).max(axis=0))
     assert not terms.identity
     assert terms.keys == keys
+
+
+@pytest.mark.parametrize("seed", [2, 12, 14, 17])
+def test_powers_without_their_divisors_are_nothing_but_themselves(seed):
+    X = double_wells(3000, 2, height=4.0, coupling=0.5, seed=seed)
+    axes = [Line.fit(x, 4) for x in X.T]
+    terms = Terms(axes, [key for key in keys_up_to(axes, 4, 2) if len(key) > 1])
+    keys, M = power_matrix(terms)
+    assert sorted(keys) == sorted(terms.keys)
+    assert M.nnz == len(terms)
 
 
 def test_functions_without_powers_stand_for_themselves():

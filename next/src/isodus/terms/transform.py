@@ -7,6 +7,7 @@ from itertools import product
 from math import prod
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
 from ..axes import Axis
@@ -29,11 +30,16 @@ def of_powers(axes: Sequence[Axis], keys: Sequence[Key], centred: bool = False) 
         if axis.powers is None:
             inverse.append(1 / axis.norms)
         elif centred and axis.unit_powers is not None:
-            inverse.append(np.tril(np.linalg.inv(axis.unit_powers())))
+            inverse.append(_inverse(axis.unit_powers()))
         else:
             M = axis.powers()
-            inverse.append(np.tril(np.linalg.inv(M * axis.unit ** np.arange(len(M)))))
+            inverse.append(_inverse(M * axis.unit ** np.arange(len(M))))
     return _written([product_of(key) for key in keys], inverse)
+
+
+def _inverse(M: Array) -> Array:
+    """X with X M = 1 for a lower triangular M, row by row: |X M − 1| is at most the rounding of |X| |M| everywhere."""
+    return solve_triangular(M, np.eye(len(M)), trans="T", lower=True).T
 
 
 def to_powers(axes: Sequence[Axis], products: Sequence[Product]) -> tuple[list[Key], csr_array]:
