@@ -237,16 +237,12 @@ class _RowMasses(NamedTuple):
 
 
 def _powers(y: Array, degree: int) -> Array:
-    """1, y, …, y^degree, (..., degree + 1)."""
-    return np.stack(list(_products(y, degree)), axis=-1)
-
-
-def _products(y: Array, degree: int) -> Iterator[Array]:
-    power = np.ones_like(y)
-    yield power
-    for _ in range(degree):
-        power = power * y
-        yield power
+    """1, y, …, y^degree, (..., degree + 1); each power lies together in memory."""
+    out = np.empty((degree + 1, *np.shape(y)))
+    out[0] = 1.0
+    for k in range(degree):
+        np.multiply(out[k], y, out=out[k + 1])
+    return np.moveaxis(out, 0, -1)
 
 
 def _parts(rows: Array, count: int) -> list[Array]:

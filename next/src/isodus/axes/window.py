@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,8 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Window"]
 
-_GRIDS, _DRAW_ROWS = (32, 96), 2048  # nodes of draws
-_UNSEEN = (0.05, 1e-3)  # Fourier coefficients; the one that the sum errs by is at most the fourth power of the first
+_GRIDS, _DRAW_ROWS = (24, 48, 96), 4096  # nodes of draws
+_SMALL = 256.0  # terms of an exponent up to which it is in single precision
+_QUARTER, _HALF = {True: 0.15, False: 0.05}, 1e-3
+"""Fourier coefficients at a quarter (with powers up to the fourth, or higher ones) and at half of a grid's frequency.
+
+The sum over the grid then errs by at most some 5e-6 with powers up to the fourth.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,55 +91,70 @@ class Window(Smooth):
         """
         shift, v = rng.random((2, len(a)))
         np.maximum(v, 2.0**-54, out=v)
-        out, left = np.empty(len(a)), np.arange(len(a))
-        for count in _GRIDS:
-            coarse = []
-            for k in range(0, len(left), _DRAW_ROWS):
-                rows = left[k : k + _DRAW_ROWS]
-                out[rows], fine = self._on_shifted_grid(a[rows], shift[rows], v[rows], count)
-                coarse.append(rows[~fine])
-            left = np.concatenate([left[:0], *coarse])
-        if len(left):
-            out[left] = self.quantile(a[left], v[left])
-        return out
+        blocks = [slice(k, k + _DRAW_ROWS) for k in range(0, len(a), _DRAW_ROWS)]
+        return np.concatenate([np.empty(0), *(self._drawn(a[rows], shift[rows], v[rows], _GRIDS) for rows in blocks)])
+
+    def _drawn(self, a: Array, shift: Array, v: Array, counts: tuple[int, ...]) -> Array:
+        """Draws on the first of these grids that resolves a row."""
+        if not counts:
+            return self.quantile(a, v)
+        x, fine = self._on_shifted_grid(a, shift, v, counts[0])
+        coarse = np.flatnonzero(~fine)
+        if len(coarse):
+            x[coarse] = self._drawn(a[coarse], shift[coarse], v[coarse], counts[1:])
+        return x
 
     def _on_shifted_grid(self, a: Array, shift: Array, v: Array, count: int) -> tuple[Array, Array]:
         """Draws, and which rows are resolved, (n,) each.
 
-        The four sums over every fourth node give the density's Fourier coefficients at a quarter and at half of the
+        The sums S over every fourth node give the density's Fourier coefficients at a quarter and at half of the
         frequency that the sum over all nodes errs by. Whether a row passes must not depend on its shift, or the shifts
         of rows that pass were not uniform: the first coefficient's modulus does not.
+
+        Exponents whose terms are small are in single precision: nodes then have their shares to some 1e-6.
         """
-        grid, exponents, some = _grid(self.low, self.high, count, self.line.degree)
-        shift = (grid[1] - grid[0]) * shift
-        shifted = _moved(a, shift)
-        shifted[0] += (some @ shifted).max(axis=0)
-        mass = exponents @ shifted
+        middle, gap = (self.low + self.high) / 2, (self.high - self.low) / count
+        grid, exponents = _grid(gap, count, self.line.degree)
+        y = gap * shift
+        y += middle
+        terms = np.abs(a).max(axis=0, initial=0.0) @ max(-self.low, self.high) ** self.degrees
+        kind = np.float32 if terms < _SMALL else np.float64
+        exponents = exponents.astype(kind, copy=False)
+        c = _moved(a.astype(kind, copy=False), y.astype(kind, copy=False))
+        c[0] += (exponents[: count // 4] @ c).max(axis=0)
+        mass = exponents @ c
         with np.errstate(over="ignore", invalid="ignore"):  # between two of these nodes; the total is then infinite
             np.exp(mass, out=mass)
-            S = mass.reshape(count // 4, 4, len(a)).sum(axis=0)
-            for k in range(1, count):
-                mass[k] += mass[k - 1]
+            for before, row in pairwise(mass):
+                np.add(before, row, out=row)
             total = mass[-1]
-            fine = np.hypot(S[0] - S[2], S[1] - S[3]) <= _UNSEEN[0] * total
-            fine &= (np.abs(S[0] - S[1] + S[2] - S[3]) <= _UNSEEN[1] * total) & np.isfinite(total)
-        j = (mass < v * total).sum(axis=0, dtype=np.uint8)
-        return self.line.location + self.line.scale * (grid.take(j, mode="clip") + shift), fine
+            S = mass[count // 4 - 1 :: count // 4].copy()
+            S[1:] -= mass[count // 4 - 1 : -1 : count // 4]
+            S[:2], S[2:] = S[:2] - S[2:], S[:2] + S[2:]
+            fine = S[0] ** 2 + S[1] ** 2 < (_QUARTER[self.line.degree <= 4] * total) ** 2
+            fine &= np.abs(S[2] - S[3]) < _HALF * total
+            target = (v * total).astype(mass.dtype)
+        j = (mass < target).sum(axis=0, dtype=np.uint8)
+        y += grid.take(j, mode="clip")
+        return self.line.location + self.line.scale * y, fine
 
 
 @lru_cache(64)
-def _grid(low: float, high: float, count: int, degree: int) -> tuple[Array, Array, Array]:
-    """Equispaced nodes from `low` on, (count,), less their powers from 0 on, (count, degree + 1), and every fourth."""
-    grid = low + (high - low) / count * np.arange(count)
-    exponents = -np.vander(grid, degree + 1, increasing=True)
-    return grid, exponents, exponents[::4].copy()
+def _grid(gap: float, count: int, degree: int) -> tuple[Array, Array]:
+    """Equispaced nodes t around −gap/2, (count,), and less their powers from 0 on, (count, degree + 1).
+
+    Every fourth comes first, then those after these, and so on: running sums then hold the sums over every fourth.
+    """
+    grid = gap * (np.arange(count).reshape(-1, 4).T.ravel() - count // 2)
+    return grid, -np.vander(grid, degree + 1, increasing=True)
 
 
 def _moved(a: Array, shift: Array) -> Array:
     """Coefficients in t, from power 0 on, of Σ a_l (t + shift)^l; a: (n, J), out: (J + 1, n)."""
-    c = np.concatenate([np.zeros((1, len(a))), a.T])
-    step = np.empty(len(a))
-    for j in range(len(c) - 1):  # synthetic division, again and again
-        for k in range(len(c) - 2, j - 1, -1):
-            c[k] += np.multiply(shift, c[k + 1], out=step)
+    c = np.concatenate([np.zeros((1, len(a)), a.dtype), a.T])
+    rows, step = list(c), np.empty_like(c[0])
+    for j in range(len(rows) - 1):  # synthetic division, again and again
+        for k in range(len(rows) - 2, j - 1, -1):
+            np.multiply(shift, rows[k + 1], out=step)
+            np.add(rows[k], step, out=rows[k])
     return c

@@ -20,9 +20,12 @@ class Conditionals:
     def __init__(self, terms: Terms, theta: Array) -> None:
         self.terms = terms
         self.changes: list[list[tuple[int, int, int, int]]] = [[] for _ in terms.nodes]
+        self.in_cofactors = [0] * len(terms.axes)
+        """How many of each variable's functions, from the first on, cofactors of others are made from."""
         for rest, c in terms.cofactors.items():
             if rest:
                 parent, (j, l) = terms.cofactors[rest[:-1]], rest[-1]
+                self.in_cofactors[j] = max(self.in_cofactors[j], l + 1)
                 for i, _ in rest:
                     self.changes[i].append((c, parent, j, l))
         self.set(theta)
@@ -42,7 +45,10 @@ class Conditionals:
 
 
 class Block:
-    """Rows: functions of each variable, (J, n) each, and the cofactors H, (c, n)."""
+    """Rows: functions of each variable, (J, n) each, and the cofactors H, (c, n).
+
+    Where only coefficients are asked for, the first `in_cofactors` functions are enough.
+    """
 
     def __init__(self, conditionals: Conditionals, phi: Sequence[Array]) -> None:
         self.conditionals, self.phi = conditionals, list(phi)
@@ -73,4 +79,5 @@ class Block:
 
     def move(self, i: int, x: Array) -> None:
         """Variable i has the values (n,) now."""
-        self.set(i, np.ascontiguousarray(self.conditionals.terms.axes[i].functions(x).T))
+        phi = self.conditionals.terms.axes[i].functions(x).T
+        self.set(i, np.ascontiguousarray(phi[: len(self.phi[i])]))

@@ -101,8 +101,8 @@ def sample(
     >>> draws.X.shape, draws.method
     ((1000, 2), 'exact')
     """
-    X, effective = np.empty((n, len(terms.axes))), np.full(len(terms.axes), float(n))
-    unresolved = np.zeros(len(terms.axes), int)
+    p = len(terms.axes)
+    X, effective, unresolved = np.empty((n, p)), np.full(p, float(n)), np.zeros(p, int)
     chains, parts, done = False, components(terms, theta), 0
     with one_blas_thread():
         for part, child in zip(parts, rng.spawn(len(parts)), strict=True):
@@ -110,13 +110,17 @@ def sample(
             here = None if start is None else np.asarray(start, float)[:, v]
 
             def report(share: float, done: int = done, size: int = len(v)) -> None:
-                progress(done + share * size, len(X.T))
+                progress(done + share * size, p)
 
-            X[:, v], size, unresolved[v] = draw_component(part, n, child, here, method, n_sweeps, n_jobs, report)
+            drawn, size, unresolved[v] = draw_component(part, n, child, here, method, n_sweeps, n_jobs, report)
+            if len(parts) == 1:
+                X = drawn  # as it is: a copy takes as long as it took to write
+            else:
+                X[:, v] = drawn
             if size is not None:
                 chains, effective[v] = True, size
             done += len(v)
-            progress(done, len(X.T))
+            progress(done, p)
     return Draws(X, "chains" if chains else "exact", effective if chains else None, unresolved)
 
 
@@ -162,7 +166,8 @@ def _tables(part: Component, rng: np.random.Generator) -> Elimination | None:
     conditionals = Conditionals(part.terms, part.theta)
 
     def checked(tables: Elimination) -> Array:
-        return checks(Block(conditionals, tables.functions(_AHEAD, rng)), range(len(tables.axes)), tables.counts)
+        drawn = Block(conditionals, tables.functions(_AHEAD, rng, conditionals.in_cofactors))
+        return checks(drawn, range(len(tables.axes)), tables.counts)
 
     return eliminate_for_draws(part.terms.axes, interactions(part.terms, part.theta), checked)
 
@@ -189,7 +194,7 @@ def _draw_exact(
 
     def rows(item: tuple[int, np.random.Generator]) -> Array:
         size, child = item
-        return exact_sweep(Block(conditionals, tables.functions(size, child)), child, every)
+        return exact_sweep(Block(conditionals, tables.functions(size, child, conditionals.in_cofactors)), child, every)
 
     return _gathered(ordered_map(rows, blocks(n, rng), n_jobs), n, len(every), report), None, 0
 

@@ -55,7 +55,7 @@ class Elimination:
     def _energy(self, variables: tuple[int, ...], tensor: Array) -> Array:
         """−Σ θ φ … φ on the nodes, (b, N, …, N)."""
         for i in variables:
-            tensor = np.tensordot(tensor, self.nodes[i].phi, axes=([1], [1]))
+            tensor = tensor.transpose(0, *range(2, tensor.ndim), 1) @ self.nodes[i].phi.T
         return -tensor
 
     def _sum_out(self, i: int, tables: list[tuple[tuple[int, ...], Array]]) -> Array:
@@ -108,9 +108,11 @@ class Elimination:
                 out[i] = (before * worst).reshape(len(worst), -1).sum(axis=1).max()
         return out
 
-    def functions(self, n: int, rng: np.random.Generator) -> list[Array]:
-        """The functions of each variable at n draws, (J, n) each."""
-        return [at.phi.T.take(j, axis=1) for at, j in zip(self.nodes, self.draw(n, rng), strict=True)]
+    def functions(self, n: int, rng: np.random.Generator, sizes: Sequence[int] | None = None) -> list[Array]:
+        """The functions of each variable at n draws, (J, n) each, or only the first ones, (size, n) each."""
+        sizes = [len(axis.degrees) for axis in self.axes] if sizes is None else sizes
+        drawn = zip(self.nodes, sizes, self.draw(n, rng), strict=True)
+        return [at.phi.T[:size].take(j, axis=1) for at, size, j in drawn]
 
     def draw(self, n: int, rng: np.random.Generator) -> list[Array]:
         """The nodes of each variable in n draws, (n,) each; draw b has the coefficients b where there are several."""
@@ -221,6 +223,8 @@ def _make_plan(sets: Sets, sizes: Sequence[int], batch: int) -> _Plan | None:
 
 def _aligned(table: Array, variables: tuple[int, ...], dims: tuple[int, ...]) -> Array:
     """A table (b, N, …) over some of the variables in dims, with its indices in their order and 1 elsewhere."""
+    if variables == dims:
+        return table
     order = sorted(range(len(variables)), key=lambda at: dims.index(variables[at]))
     table = table.transpose(0, *(1 + at for at in order))
     sizes = dict(zip((variables[at] for at in order), table.shape[1:], strict=True))

@@ -35,7 +35,7 @@ def on_windows(part: Component, rng: np.random.Generator, start: Array | None) -
         return part
     check_leading(part, wide, rng)
     own = own_coefficients(part.terms, part.theta)
-    windows = {i: _first(part, i, own[i], None if start is None else start[:, i]) for i in wide}
+    windows = _first(axes, wide, own, start)
     widest = {i: _WIDEST * (high - low) for i, (low, high) in windows.items()}
     marginals = _Marginals(part, rng, start)
     for k in range(_ROUNDS):
@@ -55,18 +55,25 @@ def on_windows(part: Component, rng: np.random.Generator, start: Array | None) -
     raise NoDensity("no window holds its mass")
 
 
-def _first(part: Component, i: int, own: Array, x: Array | None) -> tuple[float, float]:
+def _first(axes: list[Axis], wide: list[int], own: list[Array], start: Array | None) -> dict[int, tuple[float, float]]:
     """Eight standard deviations of the density of own terms, else of the rows, else 1, in y; and so around each row."""
-    axis = part.terms.axes[i]
-    found = axis.integrals(own[None])
-    mean, sd = 0.0, 1.0 / _START
-    if np.isfinite(found.log_Z[0]) and found.covariance is not None:
-        mean, sd = float(found.mean[0, 0]), float(np.sqrt(found.covariance[0, 0]))
-    elif x is not None:
-        y = axis.functions(x)[:, 0]
-        mean, sd = float(np.mean(y)), max(float(np.std(y)), 1e-3)
-    y = np.append(mean, [] if x is None else axis.functions(x)[:, 0])
-    return _snapped(y.min() - _START * sd, y.max() + _START * sd)
+    windows, same = {}, dict[tuple, list[int]]()
+    for i in wide:
+        same.setdefault(_line(axes[i]), []).append(i)
+    for variables in same.values():
+        axis = axes[variables[0]]
+        found = axis.integrals(np.stack([own[i] for i in variables]))
+        assert found.covariance is not None
+        for k, i in enumerate(variables):
+            y = np.empty(0) if start is None else axis.functions(start[:, i])[:, 0]
+            mean, sd = 0.0, 1.0 / _START
+            if np.isfinite(found.log_Z[k]):
+                mean, sd = float(found.mean[k, 0]), float(np.sqrt(found.covariance[k, 0]))
+            elif len(y):
+                mean, sd = float(np.mean(y)), max(float(np.std(y)), 1e-3)
+            y = np.append(mean, y)
+            windows[i] = _snapped(y.min() - _START * sd, y.max() + _START * sd)
+    return windows
 
 
 def _snapped(low: float, high: float) -> tuple[float, float]:
@@ -75,11 +82,16 @@ def _snapped(low: float, high: float) -> tuple[float, float]:
     return float(np.floor(low / step) * step), float(np.ceil(high / step) * step)
 
 
+def _line(axis: Axis) -> tuple:
+    """What two whole lines have in common if they are the same."""
+    return axis.coordinate(np.array([0.0, 1.0])).tobytes(), len(axis.degrees)
+
+
 def _placed(axes: list[Axis], windows: dict[int, tuple[float, float]]) -> list[Axis]:
     """Windows in their places; the same window of the same axis is one object, whose tables are made once."""
     out, made = list(axes), {}
     for i, (low, high) in windows.items():
-        key = (axes[i].coordinate(np.array([0.0, 1.0])).tobytes(), len(axes[i].degrees), low, high)
+        key = (*_line(axes[i]), low, high)
         if key not in made:
             place = axes[i].on_window
             assert place is not None
