@@ -9,7 +9,7 @@ __all__ = ["lassos", "missed"]
 Array = np.ndarray
 _SWEEPS, _ROUNDS = 2, 300
 _EXACT = 1e-13  # of a slope, in units of 1 + the largest |b| and |t| of a problem
-_ROUNDING = 1e-13  # on the unit diagonal, so that what is singular to rounding has a solution
+_ROUNDING = 4e-15  # on the unit diagonal, so that what is singular to rounding has a solution
 
 
 def missed(t: Array, slope: Array, cost: Array) -> Array:
@@ -23,8 +23,9 @@ def missed(t: Array, slope: Array, cost: Array) -> Array:
 def lassos(A: Array, b: Array, cost: Array, start: Array) -> Array:
     """argmin ½ tᵀAt − bᵀt + Σ c|t| of q problems, (q, m); A: (q, m, m) with a unit diagonal, b, cost, start: (q, m).
 
-    Coordinates in turn find the support and its signs; on these the problem is a linear system, which is solved and
-    followed up to the first change of a sign. A coordinate with an infinite cost stays 0.
+    Coordinates in turn find the support and its signs; on these the problem is a linear system. Coordinates that would
+    change sign on the way to its solution leave the support, one after the other, so that every round ends in the
+    optimum of a support with its signs, and none is met twice. A coordinate with an infinite cost stays 0.
     """
     t = np.where(np.isfinite(cost), start, 0.0)
     left = np.arange(len(t))
@@ -36,7 +37,7 @@ def lassos(A: Array, b: Array, cost: Array, start: Array) -> Array:
         if not len(left):
             break
         swept = _swept(A[left], t[left], slope[open_], cost[left])
-        t[left] = _on_support(A[left], b[left], cost[left], swept)
+        t[left] = _on_supports(A[left], b[left], cost[left], swept)
     return t
 
 
@@ -49,6 +50,16 @@ def _swept(A: Array, t: Array, slope: Array, cost: Array) -> Array:
             moved = np.sign(z) * np.maximum(np.abs(z) - cost[:, k], 0.0) - t[:, k]
             t[:, k] += moved
             slope += columns[k] * moved[:, None]
+    return t
+
+
+def _on_supports(A: Array, b: Array, cost: Array, t: Array) -> Array:
+    """The optimum with the signs of t, of those coordinates that keep theirs."""
+    left = np.arange(len(t))
+    while len(left):
+        moved = _on_support(A[left], b[left], cost[left], t[left])
+        fewer = ((moved == 0) & (t[left] != 0)).any(axis=1)
+        t[left], left = moved, left[fewer]
     return t
 
 
