@@ -295,7 +295,7 @@ DATA_OF_ANOTHER = np.random.default_rng(9).standard_normal(50)
         ({"kind": "circle", "degree": 0}, "whole number from 1 on"),
         ({"kind": "circle", "degree": "four"}, "cannot be made|must be"),
         ({"kind": "circle", "degree": float("nan")}, "must be finite"),
-        ({"kind": "whole line", "location": 0.0, "scale": 0.0, "degree": 2}, "positive scale"),
+        ({"kind": "whole line", "location": 0.0, "scale": 0.0, "degree": 2, "zero": 0.0, "one": 1.0}, "positive scale"),
         ({"kind": "functions", "f": 1}, "cannot be read|has"),
     ],
 )

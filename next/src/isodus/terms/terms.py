@@ -290,10 +290,11 @@ class Terms:
         P *= u * u[:, None]
         theta = self._theta(value)
         pairs = {k: (f[0][0], f[1][0]) for k, f in enumerate(self.products) if [l for _, l in f] == [0, 0]}
-        i, j = np.array(list(pairs.values()), int).reshape(-1, 2).T
-        theta[list(pairs)] = P[i, j]
+        first, second = np.array(list(pairs.values()), int).reshape(-1, 2).T
+        theta[list(pairs)] = P[first, second]
         whole = all(len(b) > 2 for b in B) and set(value) <= set(self.products)
-        return theta, not whole or np.count_nonzero(np.triu(P, 1)) > np.count_nonzero(P[i, j])
+        lost = np.count_nonzero(np.triu(P, 1)) - np.count_nonzero(P[first, second])
+        return theta, not whole or bool(lost > 0)
 
     def _theta(self, value: Mapping[Product, float]) -> Array:
         """θ with the coefficients of some products; those that are not here are left out."""
