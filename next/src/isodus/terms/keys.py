@@ -8,7 +8,7 @@ functions counted from 0: ((0, 1), (1, 0)).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations, groupby, product
+from itertools import groupby, product
 
 from ..axes import Axis
 
@@ -35,14 +35,22 @@ def name_of(key: Key, axes: Sequence[Axis], names: Sequence[str]) -> str:
 
 def keys_up_to(axes: Sequence[Axis], degree: int, max_order: int, min_degree: int = 1) -> list[Key]:
     """All terms with a degree from `min_degree` to `degree` and at most `max_order` variables, by order."""
-    found = []
-    for order in range(1, max_order + 1):
-        for variables in combinations(range(len(axes)), order):
-            degrees = [axes[i].degrees for i in variables]
-            for functions in product(*map(range, map(len, degrees))):
-                total = sum(d[l] for d, l in zip(degrees, functions, strict=True))
-                if min_degree <= total <= degree:
-                    found.append(key_of(tuple(zip(variables, functions, strict=True))))
+    of = [axis.degrees.tolist() for axis in axes]
+    found: list[Key] = []
+    here: list[tuple[Key, Key, int]] = [((), (), 0)]  # variables, their functions, and the degree
+    for _ in range(max_order):
+        here = sorted(
+            ((*variables, i), (*functions, l), total + d)
+            for variables, functions, total in here
+            for i in range(variables[-1] + 1 if variables else 0, len(of))
+            for l, d in enumerate(of[i])
+            if total + d <= degree
+        )
+        found += [
+            key_of(tuple(zip(variables, functions, strict=True)))
+            for variables, functions, total in here
+            if total >= min_degree
+        ]
     return found
 
 
