@@ -8,11 +8,11 @@ functions counted from 0: ((0, 1), (1, 0)).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, product
+from itertools import groupby
 
 from ..axes import Axis
 
-__all__ = ["Key", "Product", "closed", "count_up_to", "divisors", "key_of", "keys_up_to", "name_of", "product_of"]
+__all__ = ["Key", "Product", "closed", "count_up_to", "key_of", "keys_up_to", "name_of", "product_of"]
 
 Key = tuple[int, ...]
 Product = tuple[tuple[int, int], ...]
@@ -66,17 +66,16 @@ def count_up_to(axes: Sequence[Axis], degree: int, max_order: int, min_degree: i
     return sum(sum(row[min_degree:]) for row in counts[1:])
 
 
-def divisors(factors: Product, axes: Sequence[Axis]) -> list[Product]:
-    """The products in which a product of powers is written: each power is a sum of the functions up to its own.
-
-    An axis without powers has functions that stand for themselves.
-    """
-    choices = [[l] if axes[i].powers is None else range(-1, l + 1) for i, l in factors]
-    found = (tuple((i, l) for (i, _), l in zip(factors, at, strict=True) if l >= 0) for at in product(*choices))
-    return [divisor for divisor in found if divisor]
-
-
 def closed(keys: Iterable[Key], axes: Sequence[Axis]) -> bool:
-    """Whether the terms include every divisor of each of them, so that functions span what their powers span."""
-    present = {product_of(key) for key in keys}
-    return all(divisor in present for factors in present for divisor in divisors(factors, axes))
+    """Whether the terms include every divisor of each of them, so that functions span what their powers span.
+
+    It is enough that they include what is one power lower. An axis without powers has functions that stand for
+    themselves.
+    """
+    present, power = {product_of(key) for key in keys}, [axis.powers is not None for axis in axes]
+    for factors in present:
+        for k, (i, l) in enumerate(factors):
+            lower = (*factors[:k], (i, l - 1), *factors[k + 1 :]) if l else factors[:k] + factors[k + 1 :]
+            if power[i] and lower and lower not in present:
+                return False
+    return True
