@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..losses import TiltedScreening
-from .learn import learn, no_ridge
+from .learn import gaussian_fit, learn, no_ridge
 from .newton import Fit, newton
 from .objective import Objective
 from .penalties import ENOUGH_ROWS, Ridge, WeakRidge
@@ -41,7 +41,8 @@ class Tilted:
     n_tilts : int
         Problems that were solved; 0 where the pilot took all rows.
     distance : float
-        From the fixed point, of the term that is farthest, in standard errors; NaN where there was no tilt.
+        From the fixed point, of the term that is farthest, in standard errors; NaN where there was no tilt, 0 where
+        the fixed point is a closed form.
     """
 
     fit: Fit
@@ -69,6 +70,9 @@ def learn_tilted(
     n = f.samples.n_rows
     rows = int(np.ceil(n * max(1 / _PART, ENOUGH_ROWS / f.terms.rows_per_unknown(f.n))))
     distance = np.nan
+    exact = gaussian_fit(f, penalty)
+    if exact is not None:
+        return Tilted(exact, None, exact.tau, n, 0, 0.0)
     if rows < n and f.samples.in_memory:
         part = f.take(np.sort(np.random.default_rng([seed, 4]).permutation(n)[:rows]))
         pilot = learn(part, penalty, _PILOT_TOL, max_iter, seed, progress=say)
