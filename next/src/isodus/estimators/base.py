@@ -174,7 +174,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             covariance = found.covariance(clusters, lags)
             tests = partial(_wald_tests, f, fit, covariance, clusters)
         elif len(f.terms) <= MOST_COVARIANCE and fit.at.hessian is not None:
-            covariance = sandwich(f, fit, clusters, lags)
+            alone = fit.covariance if clusters is None and not lags else None
+            covariance = sandwich(f, fit, clusters, lags) if alone is None else alone
             tests = partial(_tests, f, fit, covariance, clusters, lags, self.progress)
         tests = None if isinstance(penalty, L1) else tests  # of terms that the same rows have chosen
 

@@ -32,8 +32,6 @@ class Tilted:
     Attributes
     ----------
     fit : Fit
-    covariance : array of shape (K, K) or None
-        By pseudo-likelihood's sandwich at the answer.
     pilot : array of shape (K,)
         τ⁰ of the last problem.
     pilot_rows : int
@@ -46,7 +44,6 @@ class Tilted:
     """
 
     fit: Fit
-    covariance: Array | None
     pilot: Array
     pilot_rows: int
     n_tilts: int
@@ -72,7 +69,7 @@ def learn_tilted(
     distance = np.nan
     exact = gaussian_fit(f, penalty)
     if exact is not None:
-        return Tilted(exact, None, exact.tau, n, 0, 0.0)
+        return Tilted(exact, exact.tau, n, 0, 0.0)
     if rows < n and f.samples.in_memory:
         part = f.take(np.sort(np.random.default_rng([seed, 4]).permutation(n)[:rows]))
         pilot = learn(part, penalty, _PILOT_TOL, max_iter, seed, progress=say)
@@ -83,7 +80,7 @@ def learn_tilted(
             return found
         distance = np.inf if found is None else found.distance
     fit = learn(f, penalty, tol, max_iter, seed, progress=say)
-    return Tilted(fit, None, fit.tau, n, 0, distance)
+    return Tilted(fit, fit.tau, n, 0, distance)
 
 
 def _tilts(
@@ -113,15 +110,13 @@ def _tilts(
         return None
     at = f(fit.tau)
     answer = replace(fit, at=at, point=fit.tau)
-    covariance = sandwich(f, answer)
+    answer.covariance = sandwich(f, answer)
     step = inverse(answer.hessian) @ (at.gradient + ridge @ fit.tau)
-    error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    error = np.sqrt(np.maximum(np.diag(answer.covariance), 0.0))
     with np.errstate(invalid="ignore", divide="ignore"):
         distance = float(np.max(np.abs(step) / error))
     answer.trace = [*pilot.trace, ("tilts", f.n, fit.n_iter)]
-    return Tilted(
-        answer, covariance, start, part.samples.n_rows, n_tilts, distance if np.isfinite(distance) else np.inf
-    )
+    return Tilted(answer, start, part.samples.n_rows, n_tilts, distance if np.isfinite(distance) else np.inf)
 
 
 def tilted_by(
