@@ -11,6 +11,7 @@ class UniformScreening:
 
     link = "log_mean"
     unclamped = False
+    quadratic = False
 
     def prepare(self, rows):
         """φ − m."""
@@ -25,4 +26,4 @@ class UniformScreening:
         l, m = packed_pairs(a.shape[1])
         terms = a * away
         curvature = away[:, l] * away[:, m] if second else None
-        return Pointwise(terms.sum(axis=1), away, curvature, 0, np.abs(terms).sum(axis=1))
+        return Pointwise(terms.sum(axis=1), away, curvature, np.zeros(len(a), bool), np.abs(terms).sum(axis=1))

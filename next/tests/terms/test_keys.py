@@ -5,7 +5,7 @@ import pytest
 
 from isodus.axes import Circle, Line, Values
 from isodus.terms import count_up_to, key_of, keys_up_to, name_of, product_of
-from isodus.terms.keys import closed, divisors
+from isodus.terms.keys import closed
 
 x = np.random.default_rng(0).standard_normal(200)
 LINE, CIRCLE, SPIN = Line.fit(x, 4), Circle(2), Values.fit(np.sign(x), 1)
@@ -49,15 +49,6 @@ def test_names():
     assert name_of((0,), axes, names) == "flow"
     assert name_of((0, 0, 2), axes, names) == "flow^2*b"
     assert name_of((0, 1, 1, 1, 1), axes, names) == "flow*sin(2 angle)"
-
-
-def test_divisors():
-    powers = [LINE, LINE]
-    assert set(divisors(((0, 1), (1, 0)), powers)) == {
-        ((0, 0),), ((0, 1),), ((1, 0),), ((0, 0), (1, 0)), ((0, 1), (1, 0)),
-    }  # fmt: skip
-    assert set(divisors(((0, 1), (1, 3)), [LINE, CIRCLE])) == {((1, 3),), ((0, 0), (1, 3)), ((0, 1), (1, 3))}
-    assert list(divisors(((0, 3),), [CIRCLE])) == [((0, 3),)]
 
 
 @pytest.mark.parametrize(

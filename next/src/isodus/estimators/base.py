@@ -28,6 +28,7 @@ from ..data import (
 )
 from ..fit.consensus import Consensus
 from ..fit.folds import FOLDS, folds
+from ..fit.gaussian import precision
 from ..fit.held_out import HeldOut, below_reference, held_out, refitted
 from ..fit.l1 import L1
 from ..fit.learn import MOST_COVARIANCE, learn
@@ -152,7 +153,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         check_columns(samples, facts, spec, penalty)
         seed = seed_of(self.random_state) % 2**32
         parts = partial(folds, samples.X, clusters, lags is not None, seed)
-        for name in ("strength_", "kkt_", *self._after):
+        for name in ("strength_", "kkt_", "precision_", *self._after):
             self.__dict__.pop(name, None)
         with Progress(self.progress, "fitting") as bar:
             if isinstance(penalty, L1):
@@ -173,7 +174,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             covariance = found.covariance(clusters, lags)
             tests = partial(_wald_tests, f, fit, covariance, clusters)
         elif len(f.terms) <= MOST_COVARIANCE and fit.at.hessian is not None:
-            covariance = sandwich(f, fit, clusters, lags)
+            alone = fit.covariance if clusters is None and not lags else None
+            covariance = sandwich(f, fit, clusters, lags) if alone is None else alone
             tests = partial(_tests, f, fit, covariance, clusters, lags, self.progress)
         tests = None if isinstance(penalty, L1) else tests  # of terms that the same rows have chosen
 
@@ -184,6 +186,9 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         self.notes_ += found.notes if self._by_nodes else status_notes(f, fit, penalty) + found.notes
         self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters)
         self.model_ = PolynomialModel(f.terms, fit.tau, samples.names, self._fitted(covariance, tests, penalty))
+        P = precision(f.terms, self.model_.theta)
+        if P is not None:
+            self.precision_ = P
         self.n_features_in_ = len(samples.names)
         self.__dict__.pop("feature_names_in_", None)
         if samples.columns is not None:

@@ -185,6 +185,8 @@ class ISODUS(PolynomialEstimator):
             if not np.isnan(found.distance):
                 far = f"was {found.distance:.2g} standard errors from the fixed point"
                 why = f"the tilted answer {far if np.isfinite(found.distance) else 'was not found'}"
+            if found.distance == 0:
+                why = "the fixed point of a Gaussian is its inverse covariance"
             text = f"The pilot took all rows, because {why}. The estimate is pseudo-likelihood's."
             notes = [Note("pilot on all rows", "info", (), {"distance": found.distance}, text)]
         solved = self._solved(f, found.fit, penalty)

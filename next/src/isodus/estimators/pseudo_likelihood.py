@@ -67,6 +67,8 @@ class PseudoLikelihood(PolynomialEstimator):
         The diagonal of the ridge in the unknowns: ½ Σ r_k τ_k² is added to the objective.
     n_iter_ : int
         Newton steps over all stages.
+    precision_ : array of shape (p, p)
+        The precision matrix in the units of X, where no term is above degree 2 and variables are on the line.
     n_features_in_ : int
     feature_names_in_ : array of str
         Where X had names.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,8 @@ import numpy as np
 
 from .._core.notes import Note
 from ..axes import Axis
-from ..data import Block, MemorySamples, Samples
+from ..data import MemorySamples, Samples
+from ..fit.gaussian import moments
 from ..fit.gram import GramProblem
 from ..fit.held_out import HeldOut, below_reference, node_scores, reference_scores
 from ..fit.l1 import L1
@@ -113,7 +114,7 @@ def _candidates(
 def _gram(f: Objective, samples: Samples, spec: Spec, l1: L1, scored: bool) -> GramProblem:
     """The Gaussian's problem, in t = y with linear terms, which are free, and in x over its unit without."""
     p, centred = len(samples.names), spec.min_degree == 1
-    sums = samples.sum(lambda block: _moments(block, f.axes), f.n_jobs) / samples.n
+    sums = moments(samples, f.axes, f.n_jobs)
     mean, M = sums[0, 1:], sums[1:, 1:] - np.outer(sums[0, 1:], sums[0, 1:])  # of y
     zero, one = np.array([_origin(axis, centred) for axis in f.axes]).T
     M, mean = M / one / one[:, None], (mean - zero) / one
@@ -131,14 +132,6 @@ def _gram(f: Objective, samples: Samples, spec: Spec, l1: L1, scored: bool) -> G
                 )
     linear = mean if centred else None
     return GramProblem(M if centred else M + np.outer(mean, mean), linear, cost, samples.n, l1.units == "noise", scored)
-
-
-def _moments(block: Block, axes: Sequence[Axis]) -> Array:
-    """Σ w (1, y)(1, y)ᵀ."""
-    Y = np.ones((len(axes) + 1, len(block.X)))
-    for row, axis, x in zip(Y[1:], axes, block.X.T, strict=True):
-        row[:] = axis.coordinate(x)
-    return (Y * block.weight) @ Y.T
 
 
 def _origin(axis: Axis, centred: bool) -> tuple[float, float]:

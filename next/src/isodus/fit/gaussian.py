@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
-__all__ = ["Gaussian", "correlations", "fitted_gaussian", "inverse_correlations"]
+from ..axes import Axis
+from ..data import Block, Samples
+from ..terms import Terms
+
+__all__ = [
+    "Gaussian",
+    "correlations",
+    "fitted_gaussian",
+    "gaussian_of",
+    "inverse_correlations",
+    "moments",
+    "precision",
+]
 
 Array = np.ndarray
 _FEW_ROWS = 5  # per column, below which the covariance is shrunk
@@ -63,6 +77,41 @@ def inverse_correlations(S: Array) -> Array | None:
     found = dpotri(factor, lower=True)[0]
     found = np.tril(found) + np.tril(found, -1).T
     return found if np.linalg.norm(found) < 1 / _SINGULAR else None
+
+
+def moments(samples: Samples, axes: Sequence[Axis], n_jobs: int) -> Array:
+    """⟨(1, y)(1, y)ᵀ⟩ of the axes' coordinates y, (p + 1, p + 1)."""
+
+    def of_block(block: Block) -> Array:
+        Y = np.stack([np.ones(len(block.X)), *(axis.coordinate(x) for axis, x in zip(axes, block.X.T, strict=True))])
+        return (Y * block.weight) @ Y.T
+
+    return samples.sum(of_block, n_jobs) / samples.n
+
+
+def gaussian_of(M: Array, axes: Sequence[Axis]) -> Gaussian | None:
+    """The Gaussian of some `moments` on the whole line; None where the covariance has no inverse."""
+    location, scale = np.array([axis.gaussian_moments() for axis in axes if axis.gaussian_moments]).T
+    mean, C = M[0, 1:], M[1:, 1:] - np.outer(M[0, 1:], M[0, 1:])
+    size = np.sqrt(np.diag(C))
+    inverse = inverse_correlations(C / size / size[:, None])
+    if inverse is None:
+        return None
+    return Gaussian(location + scale * mean, inverse / (size * scale) / (size * scale)[:, None])
+
+
+def precision(terms: Terms, theta: Array) -> Array | None:
+    """P of a Gaussian on the whole line in the units of X, (p, p); None where the model is another."""
+    if np.any(terms.product_degrees > 2) or any(axis.gaussian_moments is None for axis in terms.axes):
+        return None
+    scale = np.array([axis.gaussian_moments()[1] for axis in terms.axes if axis.gaussian_moments])
+    P = np.zeros((len(scale),) * 2)
+    for factors, value in zip(terms.products, theta, strict=True):
+        variables = [i for i, l in factors for _ in range(l + 1)]  # x_i² is one factor
+        if len(variables) == 2:
+            i, j = variables
+            P[i, j] = P[j, i] = value * (2 if i == j else 1) / (scale[i] * scale[j])
+    return P
 
 
 def _shrunk(Z: Array, share: Array, S: Array, n: float) -> Array:

@@ -119,13 +119,13 @@ def refitted(penalty: WeakRidge | Ridge | None, part: Objective, start: Array, n
 def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
     """Whether the fit scores its own rows below the reference, fitted to them too: it will not score new ones above.
 
-    by: how far below, in nats per variable. Where the reference has more unknowns per node,
-    such as beside tied terms, their share of its score is taken off.
+    by: how far below, in nats per variable. Where the reference has more unknowns per node, such as beside tied terms,
+    their share of its score is taken off.
     """
-    if not np.isfinite(fit.at.value):
+    more = max(0.0, len(f.axes) + 1 - f.terms.m / f.terms.copies)
+    if not np.isfinite(fit.at.value) or more > f.n:
         return False
     columns, reference, _ = reference_scores(f, f)
-    more = max(0.0, len(columns) + 1 - f.terms.m / f.terms.copies)
     return float(node_scores(f, fit.tau)[columns].mean()) < reference - by - more / f.n
 
 

@@ -10,20 +10,21 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from .gaussian import fitted_gaussian
+from .gaussian import fitted_gaussian, gaussian_of, moments
 from .newton import Fit, better, newton
 from .objective import At, Objective
 from .penalties import Ridge, WeakRidge, weak_factor
 
-__all__ = ["MOST_COVARIANCE", "free_start", "learn", "no_ridge", "starts"]
+__all__ = ["MOST_COVARIANCE", "free_start", "gaussian_fit", "learn", "no_ridge", "starts"]
 
 Array = np.ndarray
 MOST_COVARIANCE = 4000
 """Unknowns up to which the Hessian of all rows, and so their covariance, is computed."""
 
 _RUNGS = (64, 16, 4)
+_EXACT = 1e-9  # gradient of a closed form, in units of the columns' spreads
 _MOST_TRIED = 5  # functions of an axis
-_ROWS_PER_UNKNOWN = 6  # of a node, that a rung must hold
+_ROWS_PER_UNKNOWN, _RUNG_ROWS = 6, 100  # of a node, and in all, that a rung must hold
 _START_ROWS, _START_PER_UNKNOWN = 2000, 20  # rows on which degree 2 and its A_kk are found
 
 
@@ -44,13 +45,28 @@ def free_start(f: Objective, free: Literal["quadratic", "own"] = "quadratic") ->
     return tau
 
 
+def gaussian_fit(f: Objective, penalty: WeakRidge | Ridge | None) -> Fit | None:
+    """The inverse covariance, where all terms up to degree 2 are on the whole line and it is the optimum; else None."""
+    free = isinstance(penalty, Ridge) and penalty.free == "own"
+    if free or np.any(f.terms.product_degrees > 2) or any(axis.gaussian_moments is None for axis in f.axes):
+        return None
+    found = gaussian_of(moments(f.samples, f.axes, f.n_jobs), f.axes)
+    tau = None if found is None else f.terms.gaussian(found.mean, found.precision)
+    if tau is None:
+        return None
+    at = f(tau, 2 if len(f.terms) <= MOST_COVARIANCE else 1)
+    if not np.abs(at.gradient).max() < _EXACT:
+        return None
+    return Fit(tau, at, tau, "converged", 0, no_ridge(f), [("closed form", f.n, 0)])
+
+
 def starts(f: Objective) -> list[Array]:
     """Zero, which is no density on the whole line, and near Gaussians: of independent columns, and the sample's."""
     X, weight = f.samples.kept
     share = weight / weight.sum()
     mean = share @ X
     variance = np.maximum(share @ (X - mean) ** 2, 1e-300)
-    found = fitted_gaussian(X, weight)
+    found = fitted_gaussian(X, weight) if f.terms.copies == 1 else None
     starts = [f.terms.zeros(), _with_integrals(f), f.terms.near_gaussian(mean, np.diag(1 / variance))]
     return starts if found is None else [*starts, f.terms.near_gaussian(found.mean, found.precision)]
 
@@ -118,13 +134,21 @@ def _climbed(
     start: Array | None,
     solve: Callable[..., Fit],
 ) -> Fit:
-    """Rungs, then all rows in stages."""
+    """Rungs, then all rows in stages; a quadratic loss is solved at once."""
     if isinstance(penalty, WeakRidge) and not weak_factor(f.terms, f.n):
         penalty = None
+    exact = gaussian_fit(f, penalty)
+    if exact is not None:
+        return exact
+    if f.loss.quadratic:
+        zero = f.terms.zeros()
+        ridge = no_ridge(f) if penalty is None else penalty.matrix(f.terms, f.diagonal(f.terms.T @ zero), f.n)
+        return solve("all rows", f, zero, ridge, tol, max_iter)
     rungs = _rungs(f, seed) if start is None else []
-    enough = [part for part in rungs if part.n >= max(_START_ROWS, _START_PER_UNKNOWN * f.terms.m)]
+    enough = [part for part in rungs if part.n * f.terms.copies >= max(_START_ROWS, _START_PER_UNKNOWN * f.terms.m)]
     first = enough[0] if enough else f
     low = tau = free_start(first, "quadratic" if penalty is None else penalty.free) if start is None else start
+    rungs = [part for part in rungs if part.samples.n_rows >= _RUNG_ROWS]
     if not np.any(f.terms.product_degrees > 2):
         rungs = []
         penalty = penalty if isinstance(penalty, Ridge) and penalty.free == "own" else None
@@ -160,4 +184,4 @@ def _rungs(f: Objective, seed: int) -> list[Objective]:
     n = f.samples.n_rows
     order = np.random.default_rng([seed, 64]).permutation(n)
     sizes = [n // part for part in _RUNGS if f.terms.rows_per_unknown(n // part) >= _ROWS_PER_UNKNOWN]
-    return [f.take(np.sort(order[:size])) for size in sizes if size >= 100]
+    return [f.take(np.sort(order[:size])) for size in sizes if size * f.terms.copies >= _RUNG_ROWS]

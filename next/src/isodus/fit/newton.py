@@ -42,6 +42,8 @@ class Fit:
     ridge: csr_array
     trace: list[tuple[str, float, int]] = field(default_factory=list)
     """What was solved, on how many rows, in how many steps."""
+    covariance: Array | None = None
+    """Of τ by the sandwich of single rows, where it is known."""
 
     @classmethod
     def none(cls, terms: Terms) -> Self:

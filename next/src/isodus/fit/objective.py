@@ -18,6 +18,7 @@ from .sums import At, NodeAt, Pilot, Sums
 __all__ = ["At", "NodeAt", "Objective", "Pilot"]
 
 Array = np.ndarray
+_TOGETHER = 4096  # rows of nodes that are alike which are taken together
 _KEPT_BYTES = 4 * 2**30  # of what is prepared per row, up to which it is kept between passes
 
 
@@ -26,6 +27,9 @@ class _Made(NamedTuple):
 
     H: Array  # (cofactors, rows)
     prepared: list[Any]  # of the loss, for each node: the same for all terms
+
+
+_Point = tuple[Sequence[int], Array, Pointwise]  # nodes, their cofactors, their loss
 
 
 class Objective:
@@ -43,7 +47,8 @@ class Objective:
 
     def _forget(self) -> None:
         """Start without prepared rows; they are kept from now on, if there is room."""
-        self.axes: list[Axis] = [axis.unclamped() if self.loss.unclamped else axis for axis in self.terms.axes]
+        axes = {id(axis): axis.unclamped() if self.loss.unclamped else axis for axis in self.terms.axes}
+        self.axes: list[Axis] = [axes[id(axis)] for axis in self.terms.axes]
         columns = len(self.terms.cofactors) + 2 * sum(len(axis.degrees) for axis in self.axes)
         fits = self.samples.in_memory and 8 * columns * self.samples.n_rows < _KEPT_BYTES
         self._kept: dict[int, _Made] | None = {} if fits else None
@@ -151,7 +156,8 @@ class Objective:
 
         def sums(block: Block) -> Sums:
             made = self._made(block)
-            parts = [self._node(i, made, block.weight, at, order, diagonal) for i, at in zip(nodes, C, strict=True)]
+            points = self._points(nodes, made, C, order > 1)
+            parts = [part for point in points for part in self._nodes(*point, block.weight, order, diagonal)]
             shift, value, gradient, second, unresolved, rounding = zip(*parts, strict=True)
             return Sums(
                 np.array(shift),
@@ -186,45 +192,62 @@ class Objective:
         rows = zip(self.axes, block.X.T, phi, pilots, strict=True)
         return [self.loss.prepare(NodeRows(i, *row)) for i, row in enumerate(rows)]
 
-    def _pointwise(self, i: int, made: _Made, C: Array, second: bool) -> tuple[Array, Pointwise]:
-        """The cofactors of node i in these rows, (c, n), and the loss at a = H C_i."""
-        H, a = self.terms.coefficients(i, made.H, C)
-        return H, self.loss.at(self.axes[i], a, made.prepared[i], second)
+    def _points(self, nodes: Sequence[int], made: _Made, C: Sequence[Array], second: bool) -> Iterator[_Point]:
+        """The loss of some nodes at a = H C_i. Few rows of nodes that are alike are taken together, with a new axis."""
+        k, most = 0, max(1, _TOGETHER // made.H.shape[1])
+        while k < len(nodes):
+            stop = k + 1
+            while stop < min(k + most, len(nodes)) and self.terms.alike[nodes[stop]] == self.terms.alike[nodes[k]]:
+                stop += 1
+            run, axis = nodes[k:stop], self.axes[nodes[k]]
+            if len(run) == 1:
+                H, a = self.terms.coefficients(run[0], made.H, C[k])
+                yield run, H, self.loss.at(axis, a, made.prepared[run[0]], second)
+            else:
+                H = made.H[np.stack([self.terms.local[i].cofactors for i in run])]  # (nodes, c, rows)
+                a = (np.stack(C[k:stop]).mT @ H).mT.reshape(-1, len(axis.degrees))
+                prepared = tuple(np.concatenate(parts) for parts in zip(*(made.prepared[i] for i in run), strict=True))
+                point = self.loss.at(axis, a, prepared, second)
+                shaped = [v if v is None else v.reshape(len(run), -1, *v.shape[1:]) for v in point]
+                yield run, H, Pointwise._make(shaped)
+            k = stop
 
-    def _node(self, i: int, made: _Made, weight: Array, C: Array, order: int, diagonal: bool) -> tuple:
-        """Shift, weighted sums of value, gradient and Hessian, unresolved rows and rounding of one node."""
-        H, point = self._pointwise(i, made, C, order > 1)
-        rounding = np.finfo(float).eps * (weight @ point.magnitude)
-        shift, value, w = 0.0, weight @ point.value, weight
+    def _nodes(
+        self, nodes: Sequence[int], H: Array, point: Pointwise, weight: Array, order: int, diagonal: bool
+    ) -> list[tuple]:
+        """Shift, weighted sums of value, gradient and Hessian, unresolved rows and rounding of nodes that are alike."""
+        rounding = np.finfo(float).eps * (point.magnitude @ weight)
+        shift, value, w = np.zeros(point.value.shape[:-1]), point.value @ weight, weight
         if self.loss.link != "mean":
-            shift = point.value.max()
-            w = weight * np.exp(point.value - shift)
-            value = w.sum()
+            shift = point.value.max(axis=-1)
+            w = weight * np.exp(point.value - shift[..., None])
+            value = w.sum(axis=-1)
         gradient = second = None
         if order:
-            gradient = self.terms.gather(i, H @ (point.slope * w[:, None]))
+            gradient = self.terms.gather(nodes[0], H @ (point.slope * w[..., None]))
         if order > 1 and point.curvature is not None:
-            second = (self._squares if diagonal else self._gram)(i, H, point.curvature * w[:, None])
-        return shift, value, gradient, second, point.unresolved, rounding
+            second = (self._squares if diagonal else self._gram)(nodes[0], H, point.curvature * w[..., None])
+        sums = (shift, value, gradient, second, np.count_nonzero(point.unresolved, axis=-1), rounding)
+        return [sums] if len(nodes) == 1 else [_entry(sums, k) for k in range(len(nodes))]
 
     def _gram(self, i: int, H: Array, curvature: Array) -> Array:
         """Σ_n h hᵀ ⊗ curvature over the terms of node i, (m, m): a product for each function."""
         local = self.terms.local[i]
-        terms, packed = H[local.where], _packed_places(len(self.axes[i].degrees))
-        out = np.empty((len(terms), len(terms)))
+        terms, packed = H[..., local.where, :], _packed_places(len(self.axes[i].degrees))
+        out = np.empty((*terms.shape[:-1], terms.shape[-2]))
         for l, (start, stop) in enumerate(zip(local.starts[:-1], local.starts[1:], strict=True)):
             if stop > start:
-                right = terms[start:] * curvature.T[packed[l, local.functions[start:]]]
-                block = terms[start:stop] @ right.T
-                out[start:stop, start:] = block
-                out[start:, start:stop] = block.T
+                right = terms[..., start:, :] * curvature.mT[..., packed[l, local.functions[start:]], :]
+                block = terms[..., start:stop, :] @ right.mT
+                out[..., start:stop, start:] = block
+                out[..., start:, start:stop] = block.mT
         return out
 
     def _squares(self, i: int, H: Array, curvature: Array) -> Array:
         """The diagonal of `_gram`, (m,)."""
         local = self.terms.local[i]
         own = np.diagonal(_packed_places(len(self.axes[i].degrees)))
-        return np.einsum("kn,kn->k", H[local.where] ** 2, curvature.T[own][local.functions])
+        return np.einsum("...n,...n->...", H[..., local.where, :] ** 2, curvature.mT[..., own[local.functions], :])
 
     # ---------------------------------------------------------------- row by row
 
@@ -268,9 +291,13 @@ class Objective:
         """Σ over blocks of f(block, the cofactors and the loss of each node, in turn)."""
         C = [self.terms.scattered(theta, i) for i, theta in zip(self.terms.nodes, local, strict=True)]
 
+        def alone(points: Iterator[_Point]) -> Iterator[tuple[Array, Pointwise]]:
+            for run, H, point in points:
+                for k in range(len(run)):
+                    yield (H, point) if len(run) == 1 else (H[k], Pointwise(*_entry(point, k)))
+
         def seen(block: Block) -> Any:
-            made = self._made(block)
-            return f(block, (self._pointwise(i, made, C[i], second) for i in self.terms.nodes))
+            return f(block, alone(self._points(self.terms.nodes, self._made(block), C, second)))
 
         with one_blas_thread():
             return self.samples.sum(seen, self.n_jobs)
@@ -279,7 +306,7 @@ class Objective:
         """ℓ of each row and node, (n_rows, p), and each node's rows whose integrals are not resolved, (p,)."""
 
         def rows(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> list[tuple[Array, Array]]:
-            values, unresolved = zip(*((point.value, point.unresolved) for _, point in points), strict=True)
+            values, unresolved = zip(*((point.value, point.unresolved.sum()) for _, point in points), strict=True)
             return [(np.stack(values, axis=1), np.array(unresolved))]
 
         values, unresolved = zip(*self._each(self._local(tau), rows), strict=True)
@@ -334,6 +361,11 @@ class Objective:
             return self.terms.T.T @ image
 
         return product
+
+
+def _entry(values: tuple, k: int) -> tuple:
+    """Entry k of each array."""
+    return tuple(v if v is None else v[k] for v in values)
 
 
 def _transformed(A: Array | None, T: Any) -> Array:

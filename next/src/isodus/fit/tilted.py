@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..losses import TiltedScreening
-from .learn import learn, no_ridge
+from .learn import gaussian_fit, learn, no_ridge
 from .newton import Fit, newton
 from .objective import Objective
 from .penalties import ENOUGH_ROWS, Ridge, WeakRidge
@@ -32,8 +32,6 @@ class Tilted:
     Attributes
     ----------
     fit : Fit
-    covariance : array of shape (K, K) or None
-        By pseudo-likelihood's sandwich at the answer.
     pilot : array of shape (K,)
         τ⁰ of the last problem.
     pilot_rows : int
@@ -41,11 +39,11 @@ class Tilted:
     n_tilts : int
         Problems that were solved; 0 where the pilot took all rows.
     distance : float
-        From the fixed point, of the term that is farthest, in standard errors; NaN where there was no tilt.
+        From the fixed point, of the term that is farthest, in standard errors; NaN where there was no tilt, 0 where
+        the fixed point is a closed form.
     """
 
     fit: Fit
-    covariance: Array | None
     pilot: Array
     pilot_rows: int
     n_tilts: int
@@ -69,6 +67,9 @@ def learn_tilted(
     n = f.samples.n_rows
     rows = int(np.ceil(n * max(1 / _PART, ENOUGH_ROWS / f.terms.rows_per_unknown(f.n))))
     distance = np.nan
+    exact = gaussian_fit(f, penalty)
+    if exact is not None:
+        return Tilted(exact, exact.tau, n, 0, 0.0)
     if rows < n and f.samples.in_memory:
         part = f.take(np.sort(np.random.default_rng([seed, 4]).permutation(n)[:rows]))
         pilot = learn(part, penalty, _PILOT_TOL, max_iter, seed, progress=say)
@@ -79,7 +80,7 @@ def learn_tilted(
             return found
         distance = np.inf if found is None else found.distance
     fit = learn(f, penalty, tol, max_iter, seed, progress=say)
-    return Tilted(fit, None, fit.tau, n, 0, distance)
+    return Tilted(fit, fit.tau, n, 0, distance)
 
 
 def _tilts(
@@ -109,15 +110,13 @@ def _tilts(
         return None
     at = f(fit.tau)
     answer = replace(fit, at=at, point=fit.tau)
-    covariance = sandwich(f, answer)
+    answer.covariance = sandwich(f, answer)
     step = inverse(answer.hessian) @ (at.gradient + ridge @ fit.tau)
-    error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    error = np.sqrt(np.maximum(np.diag(answer.covariance), 0.0))
     with np.errstate(invalid="ignore", divide="ignore"):
         distance = float(np.max(np.abs(step) / error))
     answer.trace = [*pilot.trace, ("tilts", f.n, fit.n_iter)]
-    return Tilted(
-        answer, covariance, start, part.samples.n_rows, n_tilts, distance if np.isfinite(distance) else np.inf
-    )
+    return Tilted(answer, start, part.samples.n_rows, n_tilts, distance if np.isfinite(distance) else np.inf)
 
 
 def tilted_by(

@@ -32,7 +32,7 @@ class Pointwise(NamedTuple):
     value: Array  # (n,)
     slope: Array  # (n, J)
     curvature: Array | None  # (n, J(J+1)/2), packed as `packed_pairs` lists them
-    unresolved: int  # rows whose integrals are not resolved
+    unresolved: Array  # (n,) whether the integrals of a row are not resolved
     magnitude: Array  # (n,) Σ_l |a_l φ_l|: what the value's rounding is relative to
 
 
@@ -41,17 +41,18 @@ class Loss(Protocol):
 
     `link` says what becomes of the rows' values: their mean, the mean of exp(value), or the logarithm of that.
     `unclamped` says whether functions go on beyond the window of a line: they need not stay where nothing is
-    integrated.
+    integrated. `quadratic` says that ℓ is quadratic in a, so that one step from anywhere solves the problem.
     """
 
     unclamped: ClassVar[bool]
+    quadratic: ClassVar[bool]
 
     @property
     def link(self) -> Literal["mean", "log_mean", "mean_exp"]:
         """What becomes of the rows' values."""
 
     def prepare(self, rows: NodeRows) -> tuple[Any, ...]:
-        """What the loss needs of each row beside a, made once."""
+        """What the loss needs of each row beside a, made once: arrays with an entry per row."""
 
     def at(self, axis: Axis, a: Array, prepared: tuple[Any, ...], second: bool) -> Pointwise:
         """ℓ and its derivatives by a, (n, J); curvature only if `second`."""

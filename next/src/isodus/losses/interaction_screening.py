@@ -27,17 +27,17 @@ class TiltedScreening:
 
     link: ClassVar[Literal["mean", "log_mean"]] = "log_mean"
     unclamped: ClassVar[bool] = False
+    quadratic: ClassVar[bool] = False
 
-    def prepare(self, rows: NodeRows) -> tuple[Array, Array, int]:
-        """φ − m, Σ_l a⁰_l (φ_l − m_l), and how many rows have integrals that are not resolved."""
+    def prepare(self, rows: NodeRows) -> tuple[Array, Array, Array]:
+        """φ − m, Σ_l a⁰_l (φ_l − m_l), and which rows have integrals that are not resolved."""
         pilot = rows.pilot
         assert pilot is not None
         found = rows.axis.integrals(pilot, second=False)
         away = np.asfortranarray(rows.phi - found.mean)
-        unresolved = int(np.count_nonzero(found.error > rows.axis.tolerance))
-        return away, np.einsum("nl,nl->n", pilot, away), unresolved
+        return away, np.einsum("nl,nl->n", pilot, away), found.error > rows.axis.tolerance
 
-    def at(self, axis: Axis, a: Array, prepared: tuple[Array, Array, int], second: bool) -> Pointwise:
+    def at(self, axis: Axis, a: Array, prepared: tuple[Array, Array, Array], second: bool) -> Pointwise:
         """The exponent, its slope φ − m, and the slope's products."""
         away, offset, unresolved = prepared
         return _exponent(a, away, -offset, unresolved, second)
@@ -62,6 +62,7 @@ class PowerScreening:
     link: Literal["log_mean", "mean_exp"] = "log_mean"
 
     unclamped: ClassVar[bool] = True
+    quadratic: ClassVar[bool] = False
 
     def prepare(self, rows: NodeRows) -> tuple[Array, Array]:
         """φ − m and log r."""
@@ -71,10 +72,10 @@ class PowerScreening:
     def at(self, axis: Axis, a: Array, prepared: tuple[Array, Array], second: bool) -> Pointwise:
         """The exponent, its slope φ − m, and the slope's products."""
         away, log_r = prepared
-        return _exponent(a, away, log_r, 0, second)
+        return _exponent(a, away, log_r, np.zeros(len(a), bool), second)
 
 
-def _exponent(a: Array, away: Array, offset: Array, unresolved: int, second: bool) -> Pointwise:
+def _exponent(a: Array, away: Array, offset: Array, unresolved: Array, second: bool) -> Pointwise:
     terms = a * away
     curvature = None
     if second:

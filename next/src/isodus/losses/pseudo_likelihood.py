@@ -19,6 +19,7 @@ class PseudoLikelihoodLoss:
 
     link: ClassVar[Literal["mean", "log_mean"]] = "mean"
     unclamped: ClassVar[bool] = False
+    quadratic: ClassVar[bool] = False
 
     def prepare(self, rows: NodeRows) -> tuple[Array]:
         """φ itself, by columns."""
@@ -29,5 +30,5 @@ class PseudoLikelihoodLoss:
         (phi,) = prepared
         log_Z, mean, covariance, error = axis.integrals(a, second)
         terms = a * phi
-        unresolved = int(np.count_nonzero(error > axis.tolerance))
-        return Pointwise(terms.sum(axis=1) + log_Z, phi - mean, covariance, unresolved, np.abs(terms).sum(axis=1))
+        value, magnitude = terms.sum(axis=1) + log_Z, np.abs(terms).sum(axis=1)
+        return Pointwise(value, phi - mean, covariance, error > axis.tolerance, magnitude)

@@ -23,6 +23,7 @@ class ScoreMatchingLoss:
 
     link: ClassVar[Literal["mean", "log_mean"]] = "mean"
     unclamped: ClassVar[bool] = True
+    quadratic: ClassVar[bool] = True
 
     def prepare(self, rows: NodeRows) -> tuple[Array, Array]:
         """√h φ′ and h φ″ + h′ φ′, (n, J) each."""
@@ -42,4 +43,4 @@ class ScoreMatchingLoss:
             l, m = packed_pairs(a.shape[1])
             curvature = root[:, l] * root[:, m]
         slope = root * score[:, None] - linear
-        return Pointwise(0.5 * score**2 - pull, slope, curvature, 0, 0.5 * score**2 + np.abs(pull))
+        return Pointwise(0.5 * score**2 - pull, slope, curvature, np.zeros(len(a), bool), 0.5 * score**2 + np.abs(pull))

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import lsqr
 
 from ..axes import Axis
 from .keys import Key, Product, closed, key_of, product_of
-from .transform import condition, of_powers, on_other_axes
+from .transform import condition, for_each, of_powers, on_other_axes
 
 __all__ = ["Local", "Terms"]
 
@@ -192,6 +192,12 @@ class Terms:
         starts = np.searchsorted(functions, np.arange(len(self.axes[i].degrees) + 1))
         return Local(terms, used, where, functions, starts)
 
+    @cached_property
+    def alike(self) -> list[Hashable]:
+        """A label for each node, the same for nodes that share an axis and differ in their cofactors alone."""
+        nodes = zip(self.axes, self.local, strict=True)
+        return [(id(axis), of.where.tobytes(), of.functions.tobytes()) for axis, of in nodes]
+
     def H(self, phi: Sequence[Array]) -> Array:
         """The cofactors of a block of rows, one multiplication each; transposed: (cofactors, rows).
 
@@ -226,8 +232,8 @@ class Terms:
         return H, (C.T @ H).T
 
     def gather(self, i: int, G: Array) -> Array:
-        """The entries of a (c, J) matrix that belong to the terms of node i, (m,)."""
-        return G[self.local[i].where, self.local[i].functions]
+        """The entries of (c, J) matrices that belong to the terms of node i, (m,)."""
+        return G[..., self.local[i].where, self.local[i].functions]
 
     @cached_property
     def local_T(self) -> list[tuple[Array, Array | csr_array | None]]:
@@ -278,7 +284,7 @@ class Terms:
         It is Σ_ij ½ P_ij y_i y_j − Σ_i (P (m − c))_i y_i with y = x − c = u φ_0, so that y_i y_j is one product.
         """
         power = np.array([axis.powers is not None for axis in self.axes])
-        B = [np.linalg.inv(axis.powers()) if axis.powers else np.eye(2) for axis in self.axes]  # (1, x, …) in (1, φ)
+        B = for_each(self.axes, lambda axis: np.linalg.inv(axis.powers()) if axis.powers else np.eye(2))  # 1, x … in φ
         c, u = np.array([b[1, :2] for b in B]).T
         P = np.where(np.outer(power, power), precision, 0.0)
         value: dict[Product, float] = {((i, 0),): -v for i, v in enumerate(u * (P @ (mean - c))) if power[i]}

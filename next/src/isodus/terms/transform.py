@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 
@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from ..axes import Axis
 from .keys import Key, Product, key_of, product_of
 
-__all__ = ["condition", "of_powers", "on_other_axes", "to_powers"]
+__all__ = ["condition", "for_each", "of_powers", "on_other_axes", "to_powers"]
 
 Array = np.ndarray
 _WHOLE = 4_000_000  # entries of T up to which its condition number is that of the whole
@@ -25,16 +25,22 @@ def of_powers(axes: Sequence[Axis], keys: Sequence[Key], centred: bool = False) 
     Powers of x, and not of x − location: without its divisors, a power depends on the origin. centred: with them, of
     the axes' own coordinates y.
     """
-    inverse = []
-    for axis in axes:
+
+    def inverse(axis: Axis) -> Array:
         if axis.powers is None:
-            inverse.append(1 / axis.norms)
-        elif centred and axis.unit_powers is not None:
-            inverse.append(_inverse(axis.unit_powers()))
-        else:
-            M = axis.powers()
-            inverse.append(_inverse(M * axis.unit ** np.arange(len(M))))
-    return _written([product_of(key) for key in keys], inverse)
+            return 1 / axis.norms
+        if centred and axis.unit_powers is not None:
+            return _inverse(axis.unit_powers())
+        M = axis.powers()
+        return _inverse(M * axis.unit ** np.arange(len(M)))
+
+    return _written([product_of(key) for key in keys], for_each(axes, inverse))
+
+
+def for_each(axes: Sequence[Axis], f: Callable[[Axis], Array]) -> list[Array]:
+    """f of each axis, once for those that tied variables share."""
+    found = {id(axis): f(axis) for axis in {id(axis): axis for axis in axes}.values()}
+    return [found[id(axis)] for axis in axes]
 
 
 def _inverse(M: Array) -> Array:
@@ -44,7 +50,7 @@ def _inverse(M: Array) -> Array:
 
 def to_powers(axes: Sequence[Axis], products: Sequence[Product]) -> tuple[list[Key], csr_array]:
     """Monomials of x, and B with (their coefficients) = B θ; the constant is dropped."""
-    found, B = _written(products, [axis.norms if axis.powers is None else axis.powers() for axis in axes])
+    found, B = _written(products, for_each(axes, lambda axis: axis.norms if axis.powers is None else axis.powers()))
     return [key_of(factors) for factors in found], B
 
 
