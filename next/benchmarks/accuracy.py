@@ -112,7 +112,7 @@ def main():
     args = parser.parse_args()
     names = [name for name in MODELS if args.only is None or any(part in name for part in args.only)]
     sizes, sets = (SIZES[:2], 10) if args.quick else (SIZES, args.sets)
-    jobs = [(name, n, args.many if n == SIZES[2] else sets, args.first) for name in names for n in sizes]
+    jobs = [(name, n, args.many if n == SIZES[2] else sets, args.first) for n in sizes for name in names]
     rows = in_processes(one_row, jobs, args.processes)
     header = ("model", "n", "sets", "error of PL", "ISODUS / PL", "ISODUS", "PL", "SM", "part", "s: I PL SM", "I / PL")
     write_table("accuracy", (*header, "s over present: I PL SM", "misses"), rows, __doc__)
