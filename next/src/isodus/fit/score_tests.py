@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import chi2
 from scipy.stats import f as fisher
 
+from ..data import Block
 from .newton import Fit, better, newton
 from .objective import Objective
 from .sandwich import inverse, spread
@@ -22,7 +22,7 @@ Array = np.ndarray
 MOST_DF = 10  # rows or clusters per term of a block, below which it is not tested
 _SCREEN = 0.2  # p above which the one-step statistic is reported
 _CLOSE = 0.1  # standard errors from the optimum without the block, to which efficient scores are of second order
-_CHORDS = 6
+_NEAR = 0.5  # standard errors, from which Newton's step ends as close as that
 
 
 @dataclass(frozen=True)
@@ -98,48 +98,50 @@ def interaction_tests(
 
 
 def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups: Array | None, lags: int) -> float:
-    """uᵀ(Σ e eᵀ)⁻¹u at the optimum without the block."""
-    tau = _without(f, fit, bread, block)
-    rest = np.setdiff1d(np.arange(len(tau)), block)
-    A = f(tau).hessian
-    assert A is not None
-    A = A + fit.ridge
+    """uᵀ(Σ e eᵀ)⁻¹u at the optimum without the block, by Newton's steps from that of the whole fit's quadratic."""
+    rest = np.setdiff1d(np.arange(len(fit.tau)), block)
+    tau, last = fit.tau - bread[:, block] @ np.linalg.solve(bread[np.ix_(block, block)], fit.tau[block]), np.inf
+    tau[block] = 0.0
     try:
-        M = _solve_positive(A[np.ix_(rest, rest)], A[np.ix_(rest, block)])  # A_rr⁻¹ A_rb
-    except np.linalg.LinAlgError:
+        while last >= _NEAR:
+            M, step, distance = _at(f, fit, tau, block, rest)
+            if not distance < 0.5 * last:
+                tau = _fitted_without(f, fit, block)
+                M, step, distance = *_at(f, fit, tau, block, rest)[:2], 0.0
+            tau[rest] -= step
+            last = distance
+    except (np.linalg.LinAlgError, ValueError):
         return np.nan
+    P = np.zeros((len(block), len(tau)))  # e = P s
+    P[:, block], P[:, rest] = np.eye(len(block)), -M.T
+    unknowns = [own for own, _ in f.terms.local_T]
+    parts = [P[:, own] for own in unknowns]
 
-    scored = partial(f.scores, tau)
-    around, u = spread(scored, f.samples.n_rows, groups, lags, lambda S: S[block] - M.T @ S[rest])
+    def scored(add: Callable[[Block, Array], Any]) -> Any:
+        def efficient(block: Block, S: list[Array]) -> Any:
+            return add(block, np.sum([Q @ s for Q, s in zip(parts, S, strict=True)], axis=0))
+
+        return f.node_scores({i: tau[own] for i, own in enumerate(unknowns)}, efficient)
+
+    around, u = spread(scored, f.samples.n_rows, groups, lags)
     return float(u @ _solved(around, u))
 
 
-def _without(f: Objective, fit: Fit, bread: Array, block: Array) -> Array:
-    """τ at the optimum without a block: steps with the inverse Hessian of the whole fit, or Newton where these fail.
+def _at(f: Objective, fit: Fit, tau: Array, block: Array, rest: Array) -> tuple[Array, Array, float]:
+    """A_rr⁻¹ A_rb, Newton's step of the other unknowns, and its length in standard errors."""
+    at = f(tau)
+    A, g = Fit(tau, at, tau, "converged", 0, fit.ridge).hessian, (at.gradient + fit.ridge @ tau)[rest]
+    factor = cho_factor(A[np.ix_(rest, rest)])
+    step = cho_solve(factor, g)
+    return cho_solve(factor, A[np.ix_(rest, block)]), step, float(np.sqrt(max(f.n * (g @ step), 0.0)))
 
-    Within the other unknowns the inverse is A_rr⁻¹ = B − B_·b B_bb⁻¹ B_b·, B = A⁻¹.
-    """
-    inner = np.linalg.inv(bread[np.ix_(block, block)])
-    tau = fit.tau - bread[:, block] @ (inner @ fit.tau[block])
-    tau[block] = 0.0
-    last = np.inf
-    for _ in range(_CHORDS):
-        g = f(tau, 1).gradient + fit.ridge @ tau
-        g[block] = 0.0
-        step = bread @ g
-        step -= bread[:, block] @ (inner @ step[block])
-        step[block] = 0.0
-        distance = float(np.sqrt(max(f.n * (g @ step), 0.0)))
-        if not distance < 0.5 * last:
-            break
-        tau = tau - step
-        if distance < _CLOSE:
-            return tau
-        last = distance
-    keep = np.ones(len(tau), bool)
+
+def _fitted_without(f: Objective, fit: Fit, block: Array) -> Array:
+    """τ at the optimum without a block, by Newton."""
+    keep = np.ones(len(fit.tau), bool)
     keep[block] = False
     part, ridge = f.only(keep), fit.ridge[keep][:, keep]
-    tau, start = np.zeros(len(keep)), better(part, ridge, fit.tau[keep], tau[keep])
+    tau, start = np.zeros(len(keep)), better(part, ridge, fit.tau[keep], np.zeros(keep.sum()))
     tau[keep] = newton(part, start, ridge, tol=_CLOSE).tau
     return tau
 
