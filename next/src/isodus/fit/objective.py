@@ -194,7 +194,7 @@ class Objective:
     def _node(self, i: int, made: _Made, weight: Array, C: Array, order: int, diagonal: bool) -> tuple:
         """Shift, weighted sums of value, gradient and Hessian, unresolved rows and rounding of one node."""
         H, point = self._pointwise(i, made, C, order > 1)
-        rounding = np.finfo(float).eps * (weight @ point.magnitude)
+        rounding = np.finfo(float).eps * (weight @ (1 + point.magnitude))  # 1: of exp and log
         shift, value, w = 0.0, weight @ point.value, weight
         if self.loss.link != "mean":
             shift = point.value.max()
