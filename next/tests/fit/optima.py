@@ -9,11 +9,13 @@ ROUND = 3e-9
 
 
 def penalised(F, cost, start=None):
-    """argmin F(t) + Σ c|t| with F(t) = (value, gradient): L-BFGS-B on t = u − v, then the stationary point of its signs.
+    """argmin F(t) + Σ c|t| with F(t) = (value, gradient): L-BFGS-B on t = u − v, then a root of its signs.
 
     An infinite cost leaves a coordinate at 0. The conditions of optimality are checked.
     """
     there = np.isfinite(cost)
+    if not there.any():
+        return np.zeros(len(cost))
     c, size = cost[there], int(there.sum())
 
     def whole(t):
@@ -33,14 +35,8 @@ def penalised(F, cost, start=None):
     on = (np.abs(t) > 1e-7) | (c == 0)
     for _ in range(10):
         signs = np.where(c > 0, np.sign(t), 0.0)
-
-        def stationary(part):
-            return (F(whole(np.where(on, np.r_[0, part][np.cumsum(on) * on], 0.0)))[1][there] + c * signs)[on]
-
         if on.any():
-            found = root(stationary, t[on], method="hybr", options=dict(xtol=1e-15))
-            t = np.zeros(size)
-            t[on] = found.x
+            t = _root(lambda t, pull=c * signs: F(whole(t))[1][there] + pull, t, on)
         slope = F(whole(t))[1][there]
         flipped = on & (c > 0) & (np.sign(t) != signs)
         over = ~on & (np.abs(slope) > c * (1 + 1e-9))
@@ -51,6 +47,17 @@ def penalised(F, cost, start=None):
     assert np.all(np.abs(slope[on] + (c * np.sign(t))[on]) < ROUND)
     assert np.all(np.abs(slope[~on]) <= c[~on] + ROUND)
     return whole(t)
+
+
+def _root(slope, t, on):
+    """Where some coordinates of a slope are zero, the others being 0."""
+
+    def some(part):
+        at = np.zeros(len(t))
+        at[on] = part
+        return at
+
+    return some(root(lambda part: slope(some(part))[on], t[on], method="hybr", options=dict(xtol=1e-15)).x)
 
 
 class Rows:

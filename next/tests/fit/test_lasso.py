@@ -89,8 +89,8 @@ def test_many_coordinates_by_the_dual(m, n, kind, begin):
         assert_allclose(found[k], by_dual(A[k], b[k], cost[k]), rtol=0, atol=1e-9 * size)
 
 
-@pytest.mark.parametrize(("m", "n", "kind"), [(40, 20, "normal"), (60, 300, "hard"), (10, 40, "hard"), (12, 200, "powers"),
-                                              (5, 3, "copies")])  # fmt: skip
+@pytest.mark.parametrize(("m", "n", "kind"), [(40, 20, "normal"), (60, 300, "hard"), (10, 40, "hard"),
+                                              (12, 200, "powers"), (5, 3, "copies")])  # fmt: skip
 def test_conditions_of_optimality_where_nothing_is_determined(m, n, kind):
     """Fewer rows than coordinates, correlations of 1 − 1e-10 and exact copies: −slope is in the subdifferential."""
     A, b, cost = problems(20, m, n, seed=4, kind="powers" if kind == "powers" else "normal")

@@ -69,6 +69,7 @@ class SparseProblem:
         Whether weights are in units of each slope's noise.
     n_tilts : int
         How often each problem is tilted anew by its own answer, from that at the strength before; 0 solves f itself.
+        Where the answer is more than half a standard error from pseudo-likelihood's, that takes its place.
     """
 
     def __init__(
@@ -105,26 +106,7 @@ class SparseProblem:
         here = self.empty
         for value in way:
             here = self.after(here, value, _LOOSE)
-        here = self.after(here, last, self.tol)
-        return self.settled(here) if self.n_tilts else here
-
-    def settled(self, solution: Sparse) -> Sparse:
-        """The solution; where pseudo-likelihood's optimum with the same penalty is far from it, that.
-
-        The distance is √(n gain) of one step to it, at least that of any term in standard errors.
-        """
-        working = self.free | self._entered(solution.taus)
-        inside = dict(self._of_nodes(working))
-        taus = {i: solution.taus[i][inside[i]] for i in inside}
-        gain = 0.0
-        for i, at in self.f.only(working).at_nodes(taus).items():
-            model = Proximal(at, solution.strength * self.cost[i][inside[i]], taus[i])
-            step, _ = model.step(0.0)
-            gain = max(gain, np.inf if step is None else model.decrement(step))
-        self.distance = float(np.sqrt(self.n * max(gain, 0.0)))
-        if self.distance <= _FAR:
-            return solution
-        return self._solved(self.f, solution.strength, solution.taus, working, self.tol)
+        return self.after(here, last, self.tol)
 
     def path(self, strengths: Sequence[float], tol: float = _LOOSE) -> Iterator[Sparse]:
         """The optimum at each of a decreasing sequence of strengths."""
@@ -151,8 +133,27 @@ class SparseProblem:
         here = before
         for _ in range(self.n_tilts):
             here = self._solved(self._tilted(here.taus), strength, here.taus, working, tol)
+            if here.status != "converged":
+                break
             working |= self._entered(here.taus)
-        return here
+        self.distance = self._distance(here) if here.status == "converged" else np.inf
+        return here if self.distance <= _FAR else self._solved(self.f, strength, before.taus, working, tol)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _distance(self, solution: Sparse) -> float:
+        """√(n gain) of one step to pseudo-likelihood's optimum with the same penalty and terms.
+
+        It is at least the distance of any term in standard errors.
+        """
+        working = self.free | self._entered(solution.taus)
+        inside = dict(self._of_nodes(working))
+        taus = {i: solution.taus[i][inside[i]] for i in inside}
+        gain = 0.0
+        for i, at in self.f.only(working).at_nodes(taus).items():
+            model = Proximal(at, solution.strength * self.cost[i][inside[i]], taus[i])
+            step, _ = model.step(0.0)
+            gain = max(gain, np.inf if step is None else model.decrement(step))
+        return float(np.sqrt(self.n * gain))
 
     # ---------------------------------------------------------------- structures
 
@@ -254,6 +255,7 @@ class SparseProblem:
         pilot = {i: taus[i][inside] for i, inside in self._of_nodes(entered)}
         return self.f.with_loss(TiltedScreening()).tilted(pilot, self.f.terms.only(entered))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _solved(self, f: Objective, strength: float, taus: dict[int, Array], working: Array, tol: float) -> Sparse:
         """Solve on a working set, look at all slopes, take in those that the penalty does not hold, and again."""
         costs = {i: np.where(c > 0, strength if np.isfinite(strength) else 0.0, 0.0) * c for i, c in self.cost.items()}
