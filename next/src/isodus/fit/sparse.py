@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.notes import listed
 from ..losses import PseudoLikelihoodLoss, TiltedScreening
 from ..terms import Key
 from .gaussian import fitted_gaussian
@@ -92,7 +93,10 @@ class SparseProblem:
         self.noise = {i: np.ones(len(places)) for i, places in enumerate(self.unknowns)}
         self.cost = {i: np.where(np.isfinite(w), w, 0.0) for i, w in self._of_nodes(weight)}
         self.empty = self._solved(f, np.inf, self._start(zero), self.free, tol)
+        self._check_empty()
         self.noise = self._noise()
+        if in_noise:
+            self._check_noise()
         self.cost = {i: c * (self.noise[i] if in_noise else 1.0) for i, c in self.cost.items()}
         self.largest = max(
             float(np.max(np.abs(self.empty.slopes[i])[on] / c[on], initial=0.0))
@@ -288,6 +292,23 @@ class SparseProblem:
         ]
         status: Status = next((fit.status for fit in fits if fit.status != "converged"), "converged")
         return Sparse(strength, taus, slopes, np.array(worst), "iteration limit" if wrong.any() else status, n_iter)
+
+    def _check_empty(self) -> None:
+        """An error where there is no density without penalised terms."""
+        bad = [i for i, slope in self.empty.slopes.items() if not np.isfinite(slope).all()]
+        if bad:
+            raise ValueError(
+                f"Columns {listed([self.f.samples.names[i] for i in bad])} have no density without the terms that L1 "
+                "penalises. Use penalize_self=False, or list their squares in include."
+            )
+
+    def _check_noise(self) -> None:
+        """An error where the slopes of penalised terms do not depend on the row."""
+        if any(np.any((self.noise[i] <= 1e-300) & (c > 0)) for i, c in self.cost.items()):
+            raise ValueError(
+                "Without the terms that L1 penalises, slopes of this loss are the same in all rows, so that they have "
+                "no noise. Use penalize_self=False, or units='raw'."
+            )
 
     def _noise(self) -> dict[int, Array]:
         """√⟨s²⟩ of each node's scores without penalised terms."""
