@@ -131,7 +131,8 @@ def _gram(f: Objective, samples: Samples, spec: Spec, l1: L1, scored: bool) -> G
                     "Give it the weight 0, or leave out linear terms (min_degree=2)."
                 )
     linear = mean if centred else None
-    return GramProblem(M if centred else M + np.outer(mean, mean), linear, cost, samples.n, l1.units == "noise", scored)
+    M = M if centred else M + np.outer(mean, mean)
+    return GramProblem(M, linear, cost, samples.n, l1.units == "noise", scored, one)
 
 
 def _origin(axis: Axis, centred: bool) -> tuple[float, float]:

@@ -27,6 +27,7 @@ Array = np.ndarray
 _CELLS = 1e7  # of the matrices of nodes that are solved at once
 _SLACK = 1e-9  # of a cost, by which a slope may exceed it
 _ROUNDS = 60
+_TOL = 1e-3  # standard errors by which conditions of optimality may be missed
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,19 @@ class GramProblem:
         Whether weights are in units of each slope's noise, σ_i σ_j.
     scored : bool
         Whether the loss is score matching's.
+    length : array of shape (p,), optional
+        Of t = 1 in the units that score matching's derivatives are taken in; by default 1.
     """
 
     def __init__(
-        self, M: Array, mean: Array | None, weight: Array, n: float, in_noise: bool = True, scored: bool = False
+        self,
+        M: Array,
+        mean: Array | None,
+        weight: Array,
+        n: float,
+        in_noise: bool = True,
+        scored: bool = False,
+        length: Array | float = 1.0,
     ) -> None:
         self.spread = np.sqrt(np.diagonal(M))
         self.M, self.mean, self.n, self.scored = M / self.spread / self.spread[:, None], mean, n, scored
@@ -67,9 +77,10 @@ class GramProblem:
         self.penalised = (weight > 0) & np.isfinite(weight)
         np.fill_diagonal(self.penalised, False)
         self.cost = weight if in_noise else weight / self.spread / self.spread[:, None]
-        slope = np.abs(self._rhs()) if not scored else np.abs(self.M / np.diagonal(self.M)[:, None])
+        if scored and not in_noise:  # a row is the node's loss times this
+            self.cost = self.cost * ((self.spread * length) ** 2)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            self.largest = float(np.max(np.where(self.penalised, slope / self.cost, 0.0), initial=0.0))
+            self.largest = float(np.max(np.where(self.penalised, self._empty_slopes() / self.cost, 0.0), initial=0.0))
         self.before = np.zeros_like(self.M)
 
     def at(self, strength: float) -> GramSolution:
@@ -97,7 +108,9 @@ class GramProblem:
             a = 0.5 / (self._residuals(B) + pull + own)
             theta = -2 * a[:, None] * B
             theta[every, every] = a
-        return GramSolution(strength, theta / self.spread / self.spread[:, None], off)
+        solved = np.max(off, initial=0.0) * np.sqrt(self.n) <= _TOL
+        status: Status = "converged" if solved else "iteration limit"
+        return GramSolution(strength, theta / self.spread / self.spread[:, None], off, status)
 
     # ---------------------------------------------------------------- structures
 
@@ -163,8 +176,15 @@ class GramProblem:
 
     # ---------------------------------------------------------------- inside
 
+    def _empty_slopes(self) -> Array:
+        """Of all pairs, where only those without a cost are in the model, (p, p)."""
+        cost = np.where(self.penalised | ~np.isfinite(self.cost), np.inf, 0.0)
+        np.fill_diagonal(cost, 0.0 if self.scored else np.inf)
+        B, _ = self._lasso_rows(self._rhs(), cost, np.zeros_like(self.M))
+        return np.abs(csr_array(B) @ self.M - self._rhs())
+
     def _rhs(self) -> Array:
-        return np.diag(1 / self.spread**2) if self.scored else self.M
+        return np.eye(len(self.M)) if self.scored else self.M
 
     def _residuals(self, B: Array) -> Array:
         """r_i(β), (p,); B: zero on the diagonal."""

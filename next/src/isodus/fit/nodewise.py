@@ -70,12 +70,12 @@ def learn_nodes(
             fit, quadratic, step = fits[i], here[i], steps.pop(i)
             gain = quadratic.value - new.value - quadratic.penalty(fit.tau + step)
             if gain >= 1e-4 * quadratic.decrement(step) - 4 * new.rounding:
-                quality = gain / quadratic.promised(step)
+                quality = gain / max(quadratic.promised(step), 1e-300)
                 damping = fit.damping * (0.1 if quality > 0.8 else 0.3 if quality > 0.3 else 1 if quality > 0.1 else 3)
                 fits[i] = NodeFit(fit.tau + step, new, fit.status, fit.n_iter + 1, damping if damping > 1e-10 else 0.0)
                 continue
             shorter, fit.damping = quadratic.shorter(step, fit.damping)
-            if shorter is None:
+            if shorter is None or not shorter.any():
                 fit.status = "stalled"
             else:
                 steps[i] = shorter

@@ -216,7 +216,7 @@ class Objective:
         self, nodes: Sequence[int], H: Array, point: Pointwise, weight: Array, order: int, diagonal: bool
     ) -> list[tuple]:
         """Shift, weighted sums of value, gradient and Hessian, unresolved rows and rounding of nodes that are alike."""
-        rounding = np.finfo(float).eps * (point.magnitude @ weight)
+        rounding = np.finfo(float).eps * ((1 + point.magnitude) @ weight)  # 1: of exp and log
         shift, value, w = np.zeros(point.value.shape[:-1]), point.value @ weight, weight
         if self.loss.link != "mean":
             shift = point.value.max(axis=-1)

@@ -36,5 +36,7 @@ class Proximal(Quadratic):
         return lassos(A[None], b[None], cost[None], u[None])[0] / self.size - self.tau, damping
 
     def decrement(self, step: Array) -> float:
-        """−gᵀs − Σ c(|τ + s| − |τ|), at least sᵀAs."""
-        return float(-self.gradient @ step) + self.penalty(self.tau) - self.penalty(self.tau + step)
+        """−gᵀs − Σ c(|τ + s| − |τ|), at least sᵀAs; coordinate by coordinate, as each is of the order of s²."""
+        new = self.tau + step
+        rise = np.where(new * self.tau > 0, np.sign(new) * step, np.abs(new) - np.abs(self.tau))
+        return -float(np.sum(self.gradient * step + self.cost * rise))

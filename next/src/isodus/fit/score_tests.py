@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -118,7 +118,7 @@ def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups:
     parts = [P[:, own] for own in unknowns]
 
     def scored(add: Callable[[Block, Array], Any]) -> Any:
-        def efficient(block: Block, S: list[Array]) -> Any:
+        def efficient(block: Block, S: Iterator[Array]) -> Any:
             return add(block, np.sum([Q @ s for Q, s in zip(parts, S, strict=True)], axis=0))
 
         return f.node_scores({i: tau[own] for i, own in enumerate(unknowns)}, efficient)

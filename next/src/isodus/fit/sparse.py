@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.notes import listed
 from ..losses import PseudoLikelihoodLoss, TiltedScreening
 from ..terms import Key
 from .gaussian import fitted_gaussian
@@ -69,6 +70,7 @@ class SparseProblem:
         Whether weights are in units of each slope's noise.
     n_tilts : int
         How often each problem is tilted anew by its own answer, from that at the strength before; 0 solves f itself.
+        Where the answer is more than half a standard error from pseudo-likelihood's, that takes its place.
     """
 
     def __init__(
@@ -91,7 +93,10 @@ class SparseProblem:
         self.noise = {i: np.ones(len(places)) for i, places in enumerate(self.unknowns)}
         self.cost = {i: np.where(np.isfinite(w), w, 0.0) for i, w in self._of_nodes(weight)}
         self.empty = self._solved(f, np.inf, self._start(zero), self.free, tol)
+        self._check_empty()
         self.noise = self._noise()
+        if in_noise:
+            self._check_noise()
         self.cost = {i: c * (self.noise[i] if in_noise else 1.0) for i, c in self.cost.items()}
         self.largest = max(
             float(np.max(np.abs(self.empty.slopes[i])[on] / c[on], initial=0.0))
@@ -105,26 +110,7 @@ class SparseProblem:
         here = self.empty
         for value in way:
             here = self.after(here, value, _LOOSE)
-        here = self.after(here, last, self.tol)
-        return self.settled(here) if self.n_tilts else here
-
-    def settled(self, solution: Sparse) -> Sparse:
-        """The solution; where pseudo-likelihood's optimum with the same penalty is far from it, that.
-
-        The distance is √(n gain) of one step to it, at least that of any term in standard errors.
-        """
-        working = self.free | self._entered(solution.taus)
-        inside = dict(self._of_nodes(working))
-        taus = {i: solution.taus[i][inside[i]] for i in inside}
-        gain = 0.0
-        for i, at in self.f.only(working).at_nodes(taus).items():
-            model = Proximal(at, solution.strength * self.cost[i][inside[i]], taus[i])
-            step, _ = model.step(0.0)
-            gain = max(gain, np.inf if step is None else model.decrement(step))
-        self.distance = float(np.sqrt(self.n * max(gain, 0.0)))
-        if self.distance <= _FAR:
-            return solution
-        return self._solved(self.f, solution.strength, solution.taus, working, self.tol)
+        return self.after(here, last, self.tol)
 
     def path(self, strengths: Sequence[float], tol: float = _LOOSE) -> Iterator[Sparse]:
         """The optimum at each of a decreasing sequence of strengths."""
@@ -153,8 +139,27 @@ class SparseProblem:
             if k:  # from a pilot that is shrunk the answer overshoots, by up to as much as the pilot was short
                 pilot = {i: 0.5 * (tau + here.taus[i]) for i, tau in pilot.items()}
             here = self._solved(self._tilted(pilot), strength, here.taus, working, tol)
+            if here.status != "converged":
+                break
             working |= self._entered(here.taus)
-        return here
+        self.distance = self._distance(here) if here.status == "converged" else np.inf
+        return here if self.distance <= _FAR else self._solved(self.f, strength, before.taus, working, tol)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _distance(self, solution: Sparse) -> float:
+        """√(n gain) of one step to pseudo-likelihood's optimum with the same penalty and terms.
+
+        It is at least the distance of any term in standard errors.
+        """
+        working = self.free | self._entered(solution.taus)
+        inside = dict(self._of_nodes(working))
+        taus = {i: solution.taus[i][inside[i]] for i in inside}
+        gain = 0.0
+        for i, at in self.f.only(working).at_nodes(taus).items():
+            model = Proximal(at, solution.strength * self.cost[i][inside[i]], taus[i])
+            step, _ = model.step(0.0)
+            gain = max(gain, np.inf if step is None else model.decrement(step))
+        return float(np.sqrt(self.n * gain))
 
     # ---------------------------------------------------------------- structures
 
@@ -256,6 +261,7 @@ class SparseProblem:
         pilot = {i: taus[i][inside] for i, inside in self._of_nodes(entered)}
         return self.f.with_loss(TiltedScreening()).tilted(pilot, self.f.terms.only(entered))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _solved(self, f: Objective, strength: float, taus: dict[int, Array], working: Array, tol: float) -> Sparse:
         """Solve on a working set, look at all slopes, take in those that the penalty does not hold, and again."""
         costs = {i: np.where(c > 0, strength if np.isfinite(strength) else 0.0, 0.0) * c for i, c in self.cost.items()}
@@ -288,6 +294,23 @@ class SparseProblem:
         ]
         status: Status = next((fit.status for fit in fits if fit.status != "converged"), "converged")
         return Sparse(strength, taus, slopes, np.array(worst), "iteration limit" if wrong.any() else status, n_iter)
+
+    def _check_empty(self) -> None:
+        """An error where there is no density without penalised terms."""
+        bad = [i for i, slope in self.empty.slopes.items() if not np.isfinite(slope).all()]
+        if bad:
+            raise ValueError(
+                f"Columns {listed([self.f.samples.names[i] for i in bad])} have no density without the terms that L1 "
+                "penalises. Use penalize_self=False, or list their squares in include."
+            )
+
+    def _check_noise(self) -> None:
+        """An error where the slopes of penalised terms do not depend on the row."""
+        if any(np.any((self.noise[i] <= 1e-300) & (c > 0)) for i, c in self.cost.items()):
+            raise ValueError(
+                "Without the terms that L1 penalises, slopes of this loss are the same in all rows, so that they have "
+                "no noise. Use penalize_self=False, or units='raw'."
+            )
 
     def _noise(self) -> dict[int, Array]:
         """√⟨s²⟩ of each node's scores without penalised terms."""

@@ -39,7 +39,7 @@ class At:
     gradient: Array
     hessian: Array | None
     unresolved: Array  # (p,) rows of each node whose integrals are not resolved
-    rounding: float  # of the value: ε⟨Σ |a_l φ_l|⟩
+    rounding: float  # of the value: ε⟨1 + Σ |a_l φ_l|⟩
     product: Callable[[Array], Array] | None = None  # v → A v, where `hessian` is that of a part of the rows
 
 
