@@ -22,7 +22,6 @@ Array = np.ndarray
 MOST_DF = 10  # rows or clusters per term of a block, below which it is not tested
 _SCREEN = 0.2  # p above which the one-step statistic is reported
 _CLOSE = 0.1  # standard errors from the optimum without the block, to which efficient scores are of second order
-_NEAR = 0.5  # standard errors, from which Newton's step ends as close as that
 
 
 @dataclass(frozen=True)
@@ -98,12 +97,11 @@ def interaction_tests(
 
 
 def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups: Array | None, lags: int) -> float:
-    """uᵀ(Σ e eᵀ)⁻¹u at the optimum without the block, by Newton's steps from that of the whole fit's quadratic."""
+    """uᵀ(Σ e eᵀ)⁻¹u at the optimum without the block, by Newton's steps."""
     rest = np.setdiff1d(np.arange(len(fit.tau)), block)
-    tau, last = fit.tau - bread[:, block] @ np.linalg.solve(bread[np.ix_(block, block)], fit.tau[block]), np.inf
-    tau[block] = 0.0
     try:
-        while last >= _NEAR:
+        tau, last = _first_guess(f, fit, bread, block, rest), np.inf
+        while last >= _CLOSE:
             M, step, distance = _at(f, fit, tau, block, rest)
             if not distance < 0.5 * last:
                 tau = _fitted_without(f, fit, block)
@@ -125,6 +123,24 @@ def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups:
 
     around, u = spread(scored, f.samples.n_rows, groups, lags)
     return float(u @ _solved(around, u))
+
+
+def _first_guess(f: Objective, fit: Fit, bread: Array, block: Array, rest: Array) -> Array:
+    """τ near the optimum without a block: that of the whole fit's quadratic, and from there one step.
+
+    For it, gradient and Hessian of the nodes that have the block are taken anew; others change by much less.
+    """
+    tau = fit.tau - bread[:, block] @ np.linalg.solve(bread[np.ix_(block, block)], fit.tau[block])
+    tau[block] = 0.0
+    A, g = fit.hessian, np.zeros(len(tau))
+    unknowns = {i: own for i, (own, _) in enumerate(f.terms.local_T) if np.isin(block, own).any()}
+    before, after = (f.at_nodes({i: at[own] for i, own in unknowns.items()}) for at in (fit.point, tau))
+    for i, own in unknowns.items():
+        old, new = np.asarray(before[i].hessian), np.asarray(after[i].hessian)
+        g[own] += after[i].gradient - before[i].gradient - old @ (tau - fit.point)[own]
+        A[np.ix_(own, own)] += new - old
+    tau[rest] -= cho_solve(cho_factor(A[np.ix_(rest, rest)]), g[rest])
+    return tau
 
 
 def _at(f: Objective, fit: Fit, tau: Array, block: Array, rest: Array) -> tuple[Array, Array, float]:
