@@ -89,10 +89,13 @@ def moments(samples: Samples, axes: Sequence[Axis], n_jobs: int) -> Array:
     return samples.sum(of_block, n_jobs) / samples.n
 
 
-def gaussian_of(M: Array, axes: Sequence[Axis]) -> Gaussian | None:
-    """The Gaussian of some `moments` on the whole line; None where the covariance has no inverse."""
+def gaussian_of(M: Array, axes: Sequence[Axis], centred: bool = True) -> Gaussian | None:
+    """The Gaussian of some `moments` on the whole line, or that of mean 0; None where the covariance has no inverse."""
     location, scale = np.array([axis.gaussian_moments() for axis in axes if axis.gaussian_moments]).T
     mean, C = M[0, 1:], M[1:, 1:] - np.outer(M[0, 1:], M[0, 1:])
+    if not centred:
+        away = mean + location / scale
+        mean, C = -location / scale, C + np.outer(away, away)
     size = np.sqrt(np.diag(C))
     inverse = inverse_correlations(C / size / size[:, None])
     if inverse is None:

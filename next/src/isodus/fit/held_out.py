@@ -28,6 +28,7 @@ __all__ = [
 
 Array = np.ndarray
 Refit = Callable[[Objective, Array, float], Array]
+_ROUNDING = 1e-9  # of a score, of which a Gaussian's own fit may be below it
 _STEPS = 50  # of each stage of a fold's fit, which starts from the answer
 
 
@@ -60,14 +61,17 @@ class HeldOut:
         return self.score - self.reference_score
 
 
-def node_scores(f: Objective, tau: Array) -> Array:
-    """Mean log P(x_i | rest) of each variable in the units of X, (p,), whatever the loss of the fit."""
+def node_scores(f: Objective, tau: Array, losses: Array | None = None) -> Array:
+    """Mean log P(x_i | rest) of each variable in the units of X, (p,), whatever the loss of the fit.
+
+    losses: pseudo-likelihood's of each variable, (p,), where they are known.
+    """
     f = f.with_loss(PseudoLikelihoodLoss())
 
     def log_base(block: Block) -> Array:
         return np.array([block.weight @ axis.log_base(x) for axis, x in zip(f.axes, block.X.T, strict=True)])
 
-    return f.samples.sum(log_base, f.n_jobs) / f.n - f(tau, 0).nodes
+    return f.samples.sum(log_base, f.n_jobs) / f.n - (f(tau, 0).nodes if losses is None else losses)
 
 
 def fold_objectives(
@@ -126,7 +130,9 @@ def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
     if not np.isfinite(fit.at.value) or more > f.n:
         return False
     columns, reference, _ = reference_scores(f, f)
-    return float(node_scores(f, fit.tau)[columns].mean()) < reference - by - more / f.n
+    known = fit.at.nodes if f.loss == PseudoLikelihoodLoss() else None
+    score = float(node_scores(f, fit.tau, known)[columns].mean())
+    return score < reference - by - more / f.n - _ROUNDING * abs(reference)
 
 
 def reference_scores(part: Objective, rest: Objective) -> tuple[Array, float, str]:

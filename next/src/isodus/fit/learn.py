@@ -50,8 +50,14 @@ def gaussian_fit(f: Objective, penalty: WeakRidge | Ridge | None) -> Fit | None:
     free = isinstance(penalty, Ridge) and penalty.free == "own"
     if free or np.any(f.terms.product_degrees > 2) or any(axis.gaussian_moments is None for axis in f.axes):
         return None
-    found = gaussian_of(moments(f.samples, f.axes, f.n_jobs), f.axes)
-    tau = None if found is None else f.terms.gaussian(found.mean, found.precision)
+    p, linear = len(f.axes), bool(np.any(f.terms.degrees == 1))
+    if not linear and (len(f.terms) != p * (p + 1) // 2 or f.terms.copies > 1):
+        return None
+    found = gaussian_of(moments(f.samples, f.axes, f.n_jobs), f.axes, linear)
+    if found is None:
+        return None
+    make = f.terms.gaussian if linear else f.terms.near_gaussian
+    tau = make(found.mean, found.precision)
     if tau is None:
         return None
     at = f(tau, 2 if len(f.terms) <= MOST_COVARIANCE else 1)
@@ -142,8 +148,12 @@ def _climbed(
         return exact
     if f.loss.quadratic:
         zero = f.terms.zeros()
-        ridge = no_ridge(f) if penalty is None else penalty.matrix(f.terms, f.diagonal(f.terms.T @ zero), f.n)
-        return solve("all rows", f, zero, ridge, tol, max_iter)
+        begin, ridge = f(zero), no_ridge(f)
+        if penalty is not None:
+            assert begin.hessian is not None
+            own = np.diagonal(begin.hessian) if f.terms.identity else f.diagonal(f.terms.T @ zero)
+            ridge = penalty.matrix(f.terms, own, f.n)
+        return solve("all rows", f, zero, ridge, tol, max_iter, begin)
     rungs = _rungs(f, seed) if start is None else []
     enough = [part for part in rungs if part.n * f.terms.copies >= max(_START_ROWS, _START_PER_UNKNOWN * f.terms.m)]
     first = enough[0] if enough else f
