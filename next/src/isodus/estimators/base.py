@@ -93,6 +93,11 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         return self.consensus is not None
 
     @property
+    def _predicting(self) -> str:
+        """What predicts better than this estimator, in words of code."""
+        return "PseudoLikelihood(penalty=Ridge(strength='cv'))"
+
+    @property
     def _on_moments(self) -> Literal["pseudo-likelihood", "score matching"] | None:
         """What the moments of a Gaussian are enough for."""
         return "pseudo-likelihood"
@@ -105,7 +110,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         """The optimum of an objective, without a choice by folds."""
         if self.consensus is not None:
             say("nodes")
-            return by_nodes(f, f.loss, self.consensus, self.tol, self.max_iter)[0]
+            return by_nodes(f, f.loss, self.consensus, self.tol, self.max_iter, "leave out consensus")[0]
         return self._solved(f, learn(f, penalty, self.tol, self.max_iter, seed, progress=say), penalty)
 
     def _solved(self, f: Objective, fit: Fit, penalty: Penalty) -> Solved:
@@ -183,8 +188,10 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
         self.ridge_ = fit.ridge.diagonal()
         self.notes_ = column_notes(samples, facts, spec, f.axes)
-        self.notes_ += found.notes if self._by_nodes else status_notes(f, fit, penalty) + found.notes
-        self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters)
+        if not self._by_nodes or fit.status == "interrupted":
+            self.notes_ += status_notes(f, fit, penalty, self._predicting)
+        self.notes_ += found.notes
+        self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters, self._predicting)
         self.model_ = PolynomialModel(f.terms, fit.tau, samples.names, self._fitted(covariance, tests, penalty))
         P = precision(f.terms, self.model_.theta)
         if P is not None:

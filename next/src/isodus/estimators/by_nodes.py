@@ -43,13 +43,15 @@ def in_powers(f: Objective, loss: Loss) -> Objective:
     return Objective(loss, keyed, f.samples, f.n_jobs)
 
 
-def by_nodes(f: Objective, loss: Loss, kind: Consensus, tol: float, max_iter: int) -> tuple[Solved, list[NodeFit]]:
+def by_nodes(
+    f: Objective, loss: Loss, kind: Consensus, tol: float, max_iter: int, remedy: str
+) -> tuple[Solved, list[NodeFit]]:
     """The consensus of all variables' answers, and these answers.
 
-    f: the objective that scores and folds are taken from.
+    f: the objective that scores and folds are taken from. remedy: for variables without an answer.
     """
     g = in_powers(f, loss)
-    fits = learn_nodes(g, starts(g), tol, max_iter)
+    fits = learn_nodes(g, starts(g), tol, max_iter, keep=True)
 
     def back(found: Array, of: Objective = g) -> Array:
         """From the unknowns of the nodes to those of the model."""
@@ -66,17 +68,16 @@ def by_nodes(f: Objective, loss: Loss, kind: Consensus, tol: float, max_iter: in
     tau = back(combined(kind, g, fits, covariance=False)[0])
     status, steps = max((fit.status for fit in fits), key=get_args(Status).index), max(fit.n_iter for fit in fits)
     fit = Fit(tau, f(tau, 0), tau, status, steps, no_ridge(f), [("nodes", f.n, steps)])
-    return Solved(f, fit, refit, covariance, _failed(f, fits), g), fits
+    return Solved(f, fit, refit, covariance, _failed(f, fits, remedy), g), fits
 
 
-def _failed(f: Objective, fits: list[NodeFit]) -> list[Note]:
+def _failed(f: Objective, fits: list[NodeFit], remedy: str) -> list[Note]:
     """A warning of columns whose problems were not solved."""
-    names = [name for name, fit in zip(f.samples.names, fits, strict=True) if fit.status != "converged"]
-    if not names:
+    found = {name: fit.status for name, fit in zip(f.samples.names, fits, strict=True) if fit.status != "converged"}
+    if not found or "interrupted" in found.values():
         return []
-    whose = f"The problem{'s' if len(names) > 1 else ''} of column{'s' if len(names) > 1 else ''} {listed(names)}"
     text = (
-        f"{whose} ended without an answer ({', '.join(sorted({fit.status for fit in fits} - {'converged'}))}), so that "
-        "their terms are not reliable. Leave out consensus, lower the degree, or use other units."
+        f"The problems of columns {listed(list(found))} have no answer ({', '.join(sorted(set(found.values())))}), so "
+        f"that their terms are not reliable. Lower the degree, or {remedy}."
     )
-    return [Note("nodes failed", "warning", tuple(names), {}, text)]
+    return [Note("nodes failed", "warning", tuple(found), {}, text)]

@@ -110,11 +110,12 @@ def fit_notes(
     path: Path | SparsePath | None,
     covariance: Array | None,
     groups: Array | None,
+    predicting: str,
 ) -> list[Note]:
-    """What a fit has to report beside its status."""
+    """What a fit has to report beside its status. predicting: an estimator or penalty that predicts better."""
     notes = unresolved_notes(f.samples.names, fit.at.unresolved, f.samples.n_rows)
-    if scored is not None and scored.gain < -_WORSE:
-        notes.append(_worse(scored, f, penalty))
+    if scored is not None and not scored.gain >= -_WORSE:
+        notes.append(_worse(scored, f, penalty, predicting))
     elif scored is None and fit.status == "converged" and f.terms.rows_per_unknown(f.n) < ENOUGH_ROWS:
         text = "The held-out check was interrupted. The fit is complete, but may predict worse than a Gaussian."
         notes.append(Note("held out", "warning", (), {}, text))
@@ -134,12 +135,12 @@ def fit_notes(
     return [*notes, *_few(f, groups)]
 
 
-def status_notes(f: Objective, fit: Fit, penalty: Penalty) -> list[Note]:
+def status_notes(f: Objective, fit: Fit, penalty: Penalty, predicting: str) -> list[Note]:
     """A warning where the fit did not converge."""
     text = "The fit was interrupted and holds its last step. Fit again for a final answer."
     if fit.status in _STATUS:
         what, remedy = _STATUS[fit.status]
-        text = f"{what.format(steps=fit.n_iter)} {_remedies(remedy, f, penalty)}"
+        text = f"{what.format(steps=fit.n_iter)} {_remedies(remedy, f, penalty, predicting)}"
     return [] if fit.status == "converged" else [Note(fit.status, "warning", (), {"steps": fit.n_iter}, text)]
 
 
@@ -169,27 +170,27 @@ def check_finite(f: Objective, fit: Fit) -> None:
     )
 
 
-def _remedies(first: str, f: Objective, penalty: Penalty) -> str:
+def _remedies(first: str, f: Objective, penalty: Penalty, predicting: str) -> str:
     """A sentence with the first remedy, and the general ones that the user has not taken."""
     remedies = [first]
     if f.terms.degrees.max() > 2:
         remedies.append("lower the degree")
     if not by_folds(penalty):
-        remedies.append("use penalty=Ridge('cv')")
+        remedies.append(f"use {predicting}")
     return f"{' or '.join(remedies)}." if len(remedies) < 3 else f"{', '.join(remedies[:-1])}, or {remedies[-1]}."
 
 
-def _worse(scored: HeldOut, f: Objective, penalty: Penalty) -> Note:
+def _worse(scored: HeldOut, f: Objective, penalty: Penalty, predicting: str) -> Note:
     """A warning that the reference predicts new rows better."""
     better = "a Gaussian" if scored.reference == "Gaussian" else "independent variables"
-    loss = f"{-scored.gain:.2f} nats" if np.isfinite(scored.gain) else "infinitely many nats"
-    remedy, p = "Use penalty=Ridge(strength='cv').", len(f.axes)
+    loss = f"{-scored.gain:.2f} nats" if -scored.gain < 1e6 else "over a million nats"
+    remedy, p = f"Use {predicting}.", len(f.axes)
     if isinstance(penalty, L1):
-        remedy = "Use a smaller strength of L1, or penalty=Ridge(strength='cv')."
+        remedy = f"Use a smaller strength of L1, or {predicting}."
     elif scored.reference == "Gaussian" and np.sum(f.terms.degrees <= 2) < p * (p + 3) // 2:
         remedy = "Include all terms up to degree 2, which a Gaussian has."
     elif any(axis.powers is None for axis in f.axes if axis.continuous and axis.ordered):
-        remedy = "Use scale='robust', or penalty=Ridge(strength='cv')."
+        remedy = f"Use scale='robust', or {predicting}."
     elif by_folds(penalty):
         remedy = "Lower the degree." if f.terms.degrees.max() > 2 else "Use more rows or fewer columns."
     text = f"Held out, this model scores {loss} per variable below {better}. {remedy}"

@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.notes import Note, listed
 from ..data import MemorySamples, Weights
-from ..fit.learn import no_ridge
-from ..fit.newton import Fit
 from ..fit.nodewise import NodeFit
 from ..fit.objective import Objective
 from ..fit.power_reference import choose_nu
@@ -132,7 +130,7 @@ class ISODUS(PolynomialEstimator):
                 axis.unclamped().power_reference(1.0, 4.0)
             except ValueError as error:
                 raise ValueError(f"Column {name!r} has no PowerReference: {error}.") from None
-            highest = max(key.count(i) for key in f.terms.keys)
+            highest = axis.degrees[f.terms.local[i].functions.max()]
             if highest % 2 and axis.powers is not None and np.all(np.isinf(axis.ends)):
                 raise ValueError(
                     f"The highest power of column {name!r} is {highest}, which is odd, so that its energy has no lower "
@@ -174,13 +172,10 @@ class ISODUS(PolynomialEstimator):
             return self._power(f, reference, seed, say)
         if reference.pilot is not None:
             return self._given(f, reference, penalty)
-        try:
-            found = learn_tilted(f, penalty, reference.n_tilts, self.tol, self.max_iter, seed, say)
-        except KeyboardInterrupt:
-            return self._solved(f, _interrupted(f), penalty)
+        found = learn_tilted(f, penalty, reference.n_tilts, self.tol, self.max_iter, seed, say)
         self.pilot_rows_, self.n_tilts_ = found.pilot_rows, found.n_tilts
         notes = []
-        if found.n_tilts == 0:
+        if found.n_tilts == 0 and found.fit.status != "interrupted":
             why = "rows are too few for a pilot on a part of them"
             if not np.isnan(found.distance):
                 far = f"was {found.distance:.2g} standard errors from the fixed point"
@@ -216,7 +211,7 @@ class ISODUS(PolynomialEstimator):
         """The paper's estimator: node by node in powers of y, then the consensus."""
         loss = replace(self._power_loss(f, reference, seed, say), link="log_mean")  # the same minimiser
         say("screening")
-        found, fits = by_nodes(f, loss, self.consensus or "precision", self.tol, self.max_iter)
+        found, fits = by_nodes(f, loss, self.consensus or "precision", self.tol, self.max_iter, "use TiltedReference")
         assert found.minimised is not None
         self.effective_samples_ = found.minimised.effective_rows({i: fit.tau for i, fit in enumerate(fits)})
         return found._replace(notes=found.notes + _collapsed(f, fits, self.effective_samples_))
@@ -235,8 +230,3 @@ def _collapsed(f: Objective, fits: list[NodeFit], effective: Array) -> list[Note
         "Use another nu, or TiltedReference."
     )
     return [Note("collapsed weights", "warning", tuple(few), {"effective": float(effective[least])}, text)]
-
-
-def _interrupted(f: Objective) -> Fit:
-    tau = f.terms.zeros()
-    return Fit(tau, f(tau, 0), tau, "interrupted", 0, no_ridge(f))

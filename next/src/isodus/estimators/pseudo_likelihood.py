@@ -84,3 +84,7 @@ class PseudoLikelihood(PolynomialEstimator):
 
     def _loss(self) -> PseudoLikelihoodLoss:
         return PseudoLikelihoodLoss()
+
+    @property
+    def _predicting(self) -> str:
+        return super()._predicting if self._by_nodes else "penalty=Ridge(strength='cv')"

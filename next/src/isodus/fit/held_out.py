@@ -132,7 +132,7 @@ def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
     columns, reference, _ = reference_scores(f, f)
     known = fit.at.nodes if f.loss == PseudoLikelihoodLoss() else None
     score = float(node_scores(f, fit.tau, known)[columns].mean())
-    return score < reference - by - more / f.n - _ROUNDING * abs(reference)
+    return not score >= reference - by - more / f.n - _ROUNDING * abs(reference)
 
 
 def reference_scores(part: Objective, rest: Objective) -> tuple[Array, float, str]:

@@ -37,11 +37,12 @@ def learn_nodes(
     progress: Callable[[int], None] = lambda left: None,
     costs: Mapping[int, Array] | None = None,
     nodes: Sequence[int] | None = None,
+    keep: bool = False,
 ) -> list[NodeFit]:
     """The optimum of each node, or of some; as `newton`, with a damping for each node.
 
     starts: joint unknowns (K,), or those of each node; the best is taken, node by node. costs: c of an L1 penalty
-    Σ c|τ| on each node's unknowns.
+    Σ c|τ| on each node's unknowns. keep: whether an interrupt ends with the last iterates, or is passed on.
     """
     nodes = list(f.terms.nodes) if nodes is None else list(nodes)
     tried = [_at_nodes(f, start, nodes) for start in starts]
@@ -65,7 +66,14 @@ def learn_nodes(
                 _next_step(fits[i], here[i], f.n, tol, max_iter, steps, i)
         active = [i for i in active if i in steps]
         progress(len(active))
-        trials = f.at_nodes({i: fits[i].tau + steps[i] for i in active}) if active else {}
+        try:
+            trials = f.at_nodes({i: fits[i].tau + steps[i] for i in active}) if active else {}
+        except KeyboardInterrupt:
+            if not keep:
+                raise
+            for i in active:
+                fits[i].status = "interrupted"
+            break
         for i, new in trials.items():
             fit, quadratic, step = fits[i], here[i], steps.pop(i)
             gain = quadratic.value - new.value - quadratic.penalty(fit.tau + step)

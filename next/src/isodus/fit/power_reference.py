@@ -15,7 +15,7 @@ __all__ = ["NUS", "choose_nu"]
 Array = np.ndarray
 NUS = tuple(np.geomspace(0.003, 3.2, 11).tolist())
 _CLOSE = 1.15  # of the smallest variance: the largest ν there; the smallest variance itself has a cliff beside it
-_ROWS = 20_000  # on which ν is chosen
+_ROWS, _STEPS = 20_000, 30  # on which ν is chosen, and Newton steps beyond which a node has no answer at some ν
 
 
 def choose_nu(f: Objective, power: float, tol: float, max_iter: int, seed: int) -> tuple[float, ...]:
@@ -30,7 +30,7 @@ def choose_nu(f: Objective, power: float, tol: float, max_iter: int, seed: int) 
     traces = []
     for nu in NUS:
         g = f.with_loss(PowerScreening((nu,) * p, power))
-        traces.append(node_variances(g, learn_nodes(g, starts(g), max(tol, 0.01), max_iter)))
+        traces.append(node_variances(g, learn_nodes(g, starts(g), max(tol, 0.01), min(max_iter, _STEPS))))
     table = np.array(traces)  # (ν, variables)
     best = table.min(axis=0)
     good = np.isfinite(table) & (table <= _CLOSE * best)

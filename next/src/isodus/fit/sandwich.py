@@ -22,6 +22,7 @@ Array = np.ndarray
 Scored = Callable[[Callable[[Block, Array], Any]], Any]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of a matrix beyond the range of numbers, which has none
 def inverse(A: Array) -> Array:
     """A⁻¹ of a symmetric matrix, through one of unit diagonal; NaN where it is not positive definite."""
     size = np.sqrt(np.maximum(np.diag(A), 1e-300))

@@ -73,10 +73,8 @@ def learn_tilted(
     if rows < n and f.samples.in_memory:
         part = f.take(np.sort(np.random.default_rng([seed, 4]).permutation(n)[:rows]))
         pilot = learn(part, penalty, _PILOT_TOL, max_iter, seed, progress=say)
-        if pilot.status == "interrupted":
-            raise KeyboardInterrupt
         found = _tilts(f, penalty, part, pilot, n_tilts, tol, max_iter, say)
-        if found is not None and found.distance <= _FAR:
+        if found is not None and (found.distance <= _FAR or found.fit.status == "interrupted"):
             return found
         distance = np.inf if found is None else found.distance
     fit = learn(f, penalty, tol, max_iter, seed, progress=say)
@@ -93,23 +91,25 @@ def _tilts(
     max_iter: int,
     say: Callable[[str], None],
 ) -> Tilted | None:
-    """The answer of the last tilt and its distance from the fixed point; None where a problem is not solved."""
+    """The answer of the last tilt and its distance from the fixed point; None where a problem is not solved.
+
+    An interrupted pilot or tilt is the answer, at a distance that is not known.
+    """
     ridge = no_ridge(f)
     if penalty is not None and pilot.status == "converged":
         ridge = penalty.matrix(f.terms, part.diagonal(f.terms.T @ pilot.tau), f.n)
-    start, fit = pilot.tau, pilot
-    for k in range(n_tilts):
-        if fit.status != "converged":
-            return None
-        say(f"tilt {k + 1}")
+    start, fit, k = pilot.tau, pilot, 0
+    while k < n_tilts and fit.status == "converged":
+        k += 1
+        say(f"tilt {k}")
         start = fit.tau
         fit = newton(f.with_loss(TiltedScreening()).tilted(start), start, ridge, tol, max_iter)
-        if fit.status == "interrupted":
-            raise KeyboardInterrupt
-    if fit.status != "converged":
+    if fit.status not in ("converged", "interrupted"):
         return None
     at = f(fit.tau)
     answer = replace(fit, at=at, point=fit.tau)
+    if fit.status == "interrupted":
+        return Tilted(replace(answer, ridge=ridge), start, part.samples.n_rows, k, np.nan)
     answer.covariance = sandwich(f, answer)
     step = inverse(answer.hessian) @ (at.gradient + ridge @ fit.tau)
     error = np.sqrt(np.maximum(np.diag(answer.covariance), 0.0))

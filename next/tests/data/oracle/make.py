@@ -2,7 +2,7 @@
 
     PYTHONPATH=src .venv/bin/python next/tests/data/oracle/make.py    # from the root, with the old library
 
-Samples are rounded to single precision. Terms have degree 2 to 4 and at most the stated order; ν = δ = 2 in units of x.
+Samples are rounded to single precision. Terms have degree 2 to 4 and a stated order at most; ν = δ = 2 in units of x.
 """
 
 from pathlib import Path
