@@ -93,11 +93,11 @@ def _candidates(
     say: Callable[[str], None],
 ) -> Candidates:
     """The problem of some rows, on moments where it is a Gaussian's."""
-    on_moments = spec.degree == 2 and spec.keys is None and not (l1.penalize_self and spec.min_degree == 1)
-    if on_moments and est._on_moments is not None:
+    if spec.degree == 2 and spec.keys is None and est._on_moments is not None:
         f = est._objective_of(samples, spec._replace(max_order=1), _MOST_CANDIDATES)
-        if all(axis.gaussian_moments is not None for axis in f.axes):
-            return Candidates(_gram(f, samples, spec, l1, est._on_moments == "score matching"), f)
+        problem = _gram(f, samples, spec, l1, est._on_moments == "score matching")
+        if problem is not None:
+            return Candidates(problem, f)
     f = est._objective_of(samples, spec, _MOST_CANDIDATES)
     g, n_tilts = est._nodewise(f, seed, say)
     weight = l1.weight(f.terms.keys, samples.names)
@@ -110,28 +110,32 @@ def _candidates(
     return Candidates(SparseProblem(g, weight, l1.units == "noise", n_tilts, est.tol, est.max_iter, say), f)
 
 
-def _gram(f: Objective, samples: Samples, spec: Spec, l1: L1, scored: bool) -> GramProblem:
-    """The Gaussian's problem, in t = y with linear terms, which are free, and in x over its unit without."""
+def _gram(f: Objective, samples: Samples, spec: Spec, l1: L1, scored: bool) -> GramProblem | None:
+    """The Gaussian's problem, in t = y with linear terms, and in x over its unit without.
+
+    None where the axes are of another kind, linear terms have a cost, or squares are left out.
+    """
+    if any(axis.gaussian_moments is None for axis in f.axes):
+        return None
     p, centred = len(samples.names), spec.min_degree == 1
+    cost = np.ones((p, p))
+    np.fill_diagonal(cost, float(l1.penalize_self))
+    if l1.penalize_self or l1.weights is not None or l1.include is not None or l1.exclude is not None:
+        alone: list[Key] = [(i,) for i in range(p)] if centred else []
+        keys = [*alone, *((i, j) for i in range(p) for j in range(i, p))]
+        weight = l1.weight(keys, samples.names)
+        if weight[: len(alone)].any():
+            return None
+        for key, value in zip(keys[len(alone) :], weight[len(alone) :].tolist(), strict=True):
+            cost[key[0], key[1]] = cost[key[1], key[0]] = value
+    if not np.isfinite(np.diagonal(cost)).all():
+        return None
     sums = samples.sum(lambda block: _moments(block, f.axes), f.n_jobs) / samples.n
     mean, M = sums[0, 1:], sums[1:, 1:] - np.outer(sums[0, 1:], sums[0, 1:])  # of y
     zero, one = np.array([_origin(axis, centred) for axis in f.axes]).T
     M, mean = M / one / one[:, None], (mean - zero) / one
-    cost = np.ones((p, p))
-    np.fill_diagonal(cost, float(l1.penalize_self))
-    if l1.weights is not None or l1.include is not None or l1.exclude is not None:
-        alone: list[Key] = [(i,) for i in range(p)] if centred else []
-        keys = [*alone, *((i, j) for i in range(p) for j in range(i, p))]
-        for key, value in zip(keys, l1.weight(keys, samples.names).tolist(), strict=True):
-            cost[key[0], key[-1]] = cost[key[-1], key[0]] = value if len(key) == 2 else 0.0
-            if len(key) == 1 and value:
-                raise ValueError(
-                    f"L1 penalises the linear term of {samples.names[key[0]]!r}, which a Gaussian has for its mean. "
-                    "Give it the weight 0, or leave out linear terms (min_degree=2)."
-                )
-    linear = mean if centred else None
     M = M if centred else M + np.outer(mean, mean)
-    return GramProblem(M, linear, cost, samples.n, l1.units == "noise", scored, one)
+    return GramProblem(M, mean if centred else None, cost, samples.n, l1.units == "noise", scored, one)
 
 
 def _moments(block: Block, axes: Sequence[Axis]) -> Array:
