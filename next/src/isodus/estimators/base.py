@@ -156,7 +156,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         with Progress(self.progress, "fitting") as bar:
             if isinstance(penalty, L1):
-                sparse = sparse_fit(self, samples, spec, penalty, seed, parts, bar.say)
+                independent = clusters is None and lags is None
+                sparse = sparse_fit(self, samples, spec, penalty, seed, parts, bar.say, independent)
                 found, self.held_out_, self.strength_, self.kkt_ = sparse.solved, sparse.held_out, *sparse[3:]
                 self.path_: Path | SparsePath | None = sparse.path
             else:

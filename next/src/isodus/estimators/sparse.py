@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.notes import Note
+from .._core.notes import Note, listed
 from ..axes import Axis
 from ..data import Block, MemorySamples, Samples
 from ..fit.gram import GramProblem
@@ -33,7 +33,7 @@ __all__ = ["SparseFit", "sparse_fit"]
 
 Array = np.ndarray
 _MOST_CANDIDATES = 200_000
-_HALVES = 20
+_HALVES, _PARTS = 20, 200
 _FOLD_TOL = 0.3
 
 
@@ -62,8 +62,14 @@ def sparse_fit(
     seed: int,
     parts: Callable[..., Array],
     say: Callable[[str], None],
+    independent: bool = True,
 ) -> SparseFit:
     """The terms that the penalty leaves, and their estimates."""
+    if l1.strength == "ebic" and not independent:
+        raise ValueError(
+            "strength='ebic' of L1 counts rows as independent, which groups and dependence deny. Use 'cv' or 'stars', "
+            "which keep rows that belong together in one part."
+        )
     of_rows = partial(_candidates, est, spec=spec, l1=l1, seed=seed, say=say)
     whole = of_rows(samples)
     check_terms(whole.f.terms, samples, l1)
@@ -74,9 +80,12 @@ def sparse_fit(
     strength = path.strength if path is not None else float(l1.strength)
     solution = whole.problem.at(strength * unit)
     f, values = _left(est, whole, solution, l1)
+    _check_squares(f, values, l1.refits)
     solved = est._solved(f, _estimate(whole, f, values, solution), None)
     if l1.refits:
-        solved = est._solve(_closed(f), None, seed, say)
+        solved = est._solve(_refitted(f), None, seed, say)
+    elif isinstance(whole.problem, SparseProblem):
+        solved = solved._replace(minimised=whole.problem.screening)
     solved = solved._replace(notes=[*_notes(whole, solution, l1, strength, path), *solved.notes])
     if path is not None and path.interrupted:
         solved = solved._replace(fit=replace(solved.fit, status="interrupted"))
@@ -101,12 +110,7 @@ def _candidates(
     f = est._objective_of(samples, spec, _MOST_CANDIDATES)
     g, n_tilts = est._nodewise(f, seed, say)
     weight = l1.weight(f.terms.keys, samples.names)
-    free = max(int(np.sum(weight[places] == 0)) for places, _ in g.terms.local_T)
-    if free > samples.n:
-        raise ValueError(
-            f"{samples.n_rows:,} rows are too few for {free:,} terms per variable that are not penalised. "
-            "Penalise them (weights and include of L1), or lower the degree."
-        )
+    _check_rows(samples, max(int(np.sum(weight[places] == 0)) for places, _ in g.terms.local_T))
     return Candidates(SparseProblem(g, weight, l1.units == "noise", n_tilts, est.tol, est.max_iter, say), f)
 
 
@@ -130,12 +134,22 @@ def _gram(f: Objective, samples: Samples, spec: Spec, l1: L1, scored: bool) -> G
             cost[key[0], key[1]] = cost[key[1], key[0]] = value
     if not np.isfinite(np.diagonal(cost)).all():
         return None
+    _check_rows(samples, int((cost == 0).sum(axis=1).max()) + centred)
     sums = samples.sum(lambda block: _moments(block, f.axes), f.n_jobs) / samples.n
     mean, M = sums[0, 1:], sums[1:, 1:] - np.outer(sums[0, 1:], sums[0, 1:])  # of y
     zero, one = np.array([_origin(axis, centred) for axis in f.axes]).T
     M, mean = M / one / one[:, None], (mean - zero) / one
     M = M if centred else M + np.outer(mean, mean)
     return GramProblem(M, mean if centred else None, cost, samples.n, l1.units == "noise", scored, one)
+
+
+def _check_rows(samples: Samples, free: int) -> None:
+    """An error where a node has more terms without a penalty than there are rows."""
+    if free > samples.n:
+        raise ValueError(
+            f"{samples.n_rows:,} rows are too few for {free:,} terms per variable that are not penalised. "
+            "Penalise them (weights and include of L1), or lower the degree."
+        )
 
 
 def _moments(block: Block, axes: Sequence[Axis]) -> Array:
@@ -176,9 +190,11 @@ def _chosen(
             problem, [_fold(est, of_rows, samples, fold == k, l1) for k in np.unique(fold)], strengths, l1.rule
         )
     else:
-        rng, n = np.random.default_rng([seed, 20]), samples.n_rows
-        rows = [np.sort(rng.permutation(n)[: n // 2]) for _ in range(_HALVES)]
-        path = by_stability(problem, (of_rows(samples.take(half)).problem for half in rows), strengths, l1.rule)
+        rng, part = np.random.default_rng([seed, 20]), parts(count=_PARTS)  # of rows that belong together
+        labels = np.unique(part)
+        halves = (np.isin(part, rng.permutation(labels)[: len(labels) // 2]) for _ in range(_HALVES))
+        rows = (samples.take(np.flatnonzero(half)) for half in halves)
+        path = by_stability(problem, (of_rows(some).problem for some in rows), strengths, l1.rule)
     return path.in_units(unit)
 
 
@@ -189,6 +205,8 @@ def _fold(
     part, rest = of_rows(samples.take(np.flatnonzero(~out))), samples.take(np.flatnonzero(out))
 
     def score(solution: Any) -> float:
+        if not part.problem.joint(solution, l1.rule, est.consensus or "mean"):
+            return -np.inf
         f, values = _left(est, part, solution, l1)
         columns = np.flatnonzero([axis.continuous for axis in f.axes])
         scores = node_scores(f.on(rest), values)
@@ -208,13 +226,33 @@ def _left(est: PolynomialEstimator, at: Candidates, solution: Any, l1: L1) -> tu
         own_units = any(_origin(axis, True) != (0.0, 1.0) for axis in at.f.axes)
         terms = Terms(at.f.axes, keys, None, in_powers=own_units)
     if not values:
-        raise ValueError("The L1 penalty leaves no term. Lower its strength, or leave penalize_self=False.")
+        raise ValueError("The L1 penalty leaves no term. Use a smaller strength, or penalize_self=False.")
     f = Objective(est._loss(), terms, at.f.samples, at.f.n_jobs)
     return f, np.array([values[key] for key in terms.keys])
 
 
-def _closed(f: Objective) -> Objective:
-    """The same terms in orthonormal functions, where they include every divisor of each."""
+def _check_squares(f: Objective, values: Array, refits: bool) -> None:
+    """An error where a Gaussian's squares are left out, or penalised estimates of them are not positive."""
+    squares = {key[0]: value for key, value in zip(f.terms.keys, values.tolist(), strict=True) if key == (key[0],) * 2}
+    lost = [
+        name
+        for i, (axis, name) in enumerate(zip(f.axes, f.samples.names, strict=True))
+        if axis.gaussian_moments is not None and not (refits and i in squares) and not squares.get(i, 0.0) > 0
+    ]
+    if lost:
+        raise ValueError(
+            f"The L1 penalty leaves columns {listed(lost)} without a positive square, and so without a density. "
+            "Use a smaller strength, refit=True, or penalize_self=False."
+        )
+
+
+def _refitted(f: Objective) -> Objective:
+    """The same terms without a penalty: in orthonormal functions, where they include every divisor of each."""
+    if f.terms.rows_per_unknown(f.n) < 1:
+        raise ValueError(
+            f"{f.samples.n_rows:,} rows are too few to estimate the {f.terms.m:,} terms per variable that L1 leaves "
+            "without a penalty. Use a larger strength of L1, or refit=False."
+        )
     if not closed(f.terms.keys, f.terms.axes):
         return f
     return Objective(f.loss, Terms(f.terms.axes, f.terms.keys), f.samples, f.n_jobs)
@@ -243,7 +281,7 @@ def _scored(
         solution = part.problem.at(strength * l1.multiplier(len(f.axes), part.f.n))
         g, tau = _left(est, part, solution, l1)
         if l1.refits:
-            g = _closed(g)
+            g = _refitted(g)
             tau = learn(g, None, _FOLD_TOL, est.max_iter).tau
         columns, reference, name = reference_scores(g, g.on(rest))
         found.append((float(node_scores(g.on(rest), tau)[columns].mean()), reference, name))
