@@ -156,7 +156,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         with Progress(self.progress, "fitting") as bar:
             if isinstance(penalty, L1):
-                independent = clusters is None and lags is None
+                independent = clusters is None and lags in (None, 0)
                 sparse = sparse_fit(self, samples, spec, penalty, seed, parts, bar.say, independent)
                 found, self.held_out_, self.strength_, self.kkt_ = sparse.solved, sparse.held_out, *sparse[3:]
                 self.path_: Path | SparsePath | None = sparse.path
@@ -182,7 +182,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
         self.ridge_ = fit.ridge.diagonal()
         self.notes_ = column_notes(samples, facts, spec, f.axes)
-        self.notes_ += found.notes if self._by_nodes else status_notes(f, fit, penalty) + found.notes
+        known = self._by_nodes or any(note.kind == fit.status for note in found.notes)
+        self.notes_ += found.notes if known else status_notes(f, fit, penalty) + found.notes
         self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters)
         self.model_ = PolynomialModel(f.terms, fit.tau, samples.names, self._fitted(covariance, tests, penalty))
         self.n_features_in_ = len(samples.names)

@@ -67,8 +67,8 @@ def sparse_fit(
     """The terms that the penalty leaves, and their estimates."""
     if l1.strength == "ebic" and not independent:
         raise ValueError(
-            "strength='ebic' of L1 counts rows as independent, which groups and dependence deny. Use 'cv' or 'stars', "
-            "which keep rows that belong together in one part."
+            "strength='ebic' of L1 needs independent rows, so it cannot be combined with groups or dependence. "
+            "Use strength='cv' or 'stars'."
         )
     of_rows = partial(_candidates, est, spec=spec, l1=l1, seed=seed, say=say)
     whole = of_rows(samples)
@@ -329,5 +329,5 @@ def _notes(at: Candidates, solution: Any, l1: L1, strength: float, path: SparseP
             f"The penalised fit ended with status {solution.status!r}, and its conditions of optimality are missed by "
             f"{missed:.2g} standard errors. Raise max_iter, or the strength of L1."
         )
-        notes.append(Note("not optimal", "warning", (), {"missed": missed}, text))
+        notes.append(Note(solution.status, "warning", (), {"missed": missed}, text))
     return notes
