@@ -162,7 +162,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         with Progress(self.progress, "fitting") as bar:
             if isinstance(penalty, L1):
-                sparse = sparse_fit(self, samples, spec, penalty, seed, parts, bar.say)
+                independent = clusters is None and lags in (None, 0)
+                sparse = sparse_fit(self, samples, spec, penalty, seed, parts, bar.say, independent)
                 found, self.held_out_, self.strength_, self.kkt_ = sparse.solved, sparse.held_out, *sparse[3:]
                 self.path_: Path | SparsePath | None = sparse.path
             else:
@@ -188,7 +189,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
         self.ridge_ = fit.ridge.diagonal()
         self.notes_ = column_notes(samples, facts, spec, f.axes)
-        if not self._by_nodes or fit.status == "interrupted":
+        known = any(note.kind == fit.status for note in found.notes)
+        if not known and (not self._by_nodes or fit.status == "interrupted"):
             self.notes_ += status_notes(f, fit, penalty, self._predicting)
         self.notes_ += found.notes
         self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters, self._predicting)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.notes import Note
+from .._core.notes import Note, listed
 from ..axes import Axis
 from ..data import MemorySamples, Samples
 from ..fit.gaussian import moments
@@ -34,7 +34,7 @@ __all__ = ["SparseFit", "sparse_fit"]
 
 Array = np.ndarray
 _MOST_CANDIDATES = 200_000
-_HALVES = 20
+_HALVES, _PARTS = 20, 200
 _FOLD_TOL = 0.3
 
 
@@ -63,8 +63,14 @@ def sparse_fit(
     seed: int,
     parts: Callable[..., Array],
     say: Callable[[str], None],
+    independent: bool = True,
 ) -> SparseFit:
     """The terms that the penalty leaves, and their estimates."""
+    if l1.strength == "ebic" and not independent:
+        raise ValueError(
+            "strength='ebic' of L1 needs independent rows, so it cannot be combined with groups or dependence. "
+            "Use strength='cv' or 'stars'."
+        )
     of_rows = partial(_candidates, est, spec=spec, l1=l1, seed=seed, say=say)
     whole = of_rows(samples)
     check_terms(whole.f.terms, samples, l1)
@@ -75,9 +81,12 @@ def sparse_fit(
     strength = path.strength if path is not None else float(l1.strength)
     solution = whole.problem.at(strength * unit)
     f, values = _left(est, whole, solution, l1)
+    _check_squares(f, values, l1.refits)
     solved = est._solved(f, _estimate(whole, f, values, solution), None)
     if l1.refits:
-        solved = est._solve(_closed(f), None, seed, say)
+        solved = est._solve(_refitted(f), None, seed, say)
+    elif isinstance(whole.problem, SparseProblem):
+        solved = solved._replace(minimised=whole.problem.screening)
     solved = solved._replace(notes=[*_notes(whole, solution, l1, strength, path), *solved.notes])
     if path is not None and path.interrupted:
         solved = solved._replace(fit=replace(solved.fit, status="interrupted"))
@@ -94,45 +103,54 @@ def _candidates(
     say: Callable[[str], None],
 ) -> Candidates:
     """The problem of some rows, on moments where it is a Gaussian's."""
-    on_moments = spec.degree == 2 and spec.keys is None and not (l1.penalize_self and spec.min_degree == 1)
-    if on_moments and est._on_moments is not None:
+    if spec.degree == 2 and spec.keys is None and est._on_moments is not None:
         f = est._objective_of(samples, spec._replace(max_order=1), _MOST_CANDIDATES)
-        if all(axis.gaussian_moments is not None for axis in f.axes):
-            return Candidates(_gram(f, samples, spec, l1, est._on_moments == "score matching"), f)
+        problem = _gram(f, samples, spec, l1, est._on_moments == "score matching")
+        if problem is not None:
+            return Candidates(problem, f)
     f = est._objective_of(samples, spec, _MOST_CANDIDATES)
     g, n_tilts = est._nodewise(f, seed, say)
     weight = l1.weight(f.terms.keys, samples.names)
-    free = max(int(np.sum(weight[places] == 0)) for places, _ in g.terms.local_T)
+    _check_rows(samples, max(int(np.sum(weight[places] == 0)) for places, _ in g.terms.local_T))
+    return Candidates(SparseProblem(g, weight, l1.units == "noise", n_tilts, est.tol, est.max_iter, say), f)
+
+
+def _gram(f: Objective, samples: Samples, spec: Spec, l1: L1, scored: bool) -> GramProblem | None:
+    """The Gaussian's problem, in t = y with linear terms, and in x over its unit without.
+
+    None where the axes are of another kind, linear terms have a cost, or squares are left out.
+    """
+    if any(axis.gaussian_moments is None for axis in f.axes):
+        return None
+    p, centred = len(samples.names), spec.min_degree == 1
+    cost = np.ones((p, p))
+    np.fill_diagonal(cost, float(l1.penalize_self))
+    if l1.penalize_self or l1.weights is not None or l1.include is not None or l1.exclude is not None:
+        alone: list[Key] = [(i,) for i in range(p)] if centred else []
+        keys = [*alone, *((i, j) for i in range(p) for j in range(i, p))]
+        weight = l1.weight(keys, samples.names)
+        if weight[: len(alone)].any():
+            return None
+        for key, value in zip(keys[len(alone) :], weight[len(alone) :].tolist(), strict=True):
+            cost[key[0], key[1]] = cost[key[1], key[0]] = value
+    if not np.isfinite(np.diagonal(cost)).all():
+        return None
+    _check_rows(samples, int((cost == 0).sum(axis=1).max()) + centred)
+    sums = moments(samples, f.axes, f.n_jobs)
+    mean, M = sums[0, 1:], sums[1:, 1:] - np.outer(sums[0, 1:], sums[0, 1:])  # of y
+    zero, one = np.array([_origin(axis, centred) for axis in f.axes]).T
+    M, mean = M / one / one[:, None], (mean - zero) / one
+    M = M if centred else M + np.outer(mean, mean)
+    return GramProblem(M, mean if centred else None, cost, samples.n, l1.units == "noise", scored, one)
+
+
+def _check_rows(samples: Samples, free: int) -> None:
+    """An error where a node has more terms without a penalty than there are rows."""
     if free > samples.n:
         raise ValueError(
             f"{samples.n_rows:,} rows are too few for {free:,} terms per variable that are not penalised. "
             "Penalise them (weights and include of L1), or lower the degree."
         )
-    return Candidates(SparseProblem(g, weight, l1.units == "noise", n_tilts, est.tol, est.max_iter, say), f)
-
-
-def _gram(f: Objective, samples: Samples, spec: Spec, l1: L1, scored: bool) -> GramProblem:
-    """The Gaussian's problem, in t = y with linear terms, which are free, and in x over its unit without."""
-    p, centred = len(samples.names), spec.min_degree == 1
-    sums = moments(samples, f.axes, f.n_jobs)
-    mean, M = sums[0, 1:], sums[1:, 1:] - np.outer(sums[0, 1:], sums[0, 1:])  # of y
-    zero, one = np.array([_origin(axis, centred) for axis in f.axes]).T
-    M, mean = M / one / one[:, None], (mean - zero) / one
-    cost = np.ones((p, p))
-    np.fill_diagonal(cost, float(l1.penalize_self))
-    if l1.weights is not None or l1.include is not None or l1.exclude is not None:
-        alone: list[Key] = [(i,) for i in range(p)] if centred else []
-        keys = [*alone, *((i, j) for i in range(p) for j in range(i, p))]
-        for key, value in zip(keys, l1.weight(keys, samples.names).tolist(), strict=True):
-            cost[key[0], key[-1]] = cost[key[-1], key[0]] = value if len(key) == 2 else 0.0
-            if len(key) == 1 and value:
-                raise ValueError(
-                    f"L1 penalises the linear term of {samples.names[key[0]]!r}, which a Gaussian has for its mean. "
-                    "Give it the weight 0, or leave out linear terms (min_degree=2)."
-                )
-    linear = mean if centred else None
-    M = M if centred else M + np.outer(mean, mean)
-    return GramProblem(M, linear, cost, samples.n, l1.units == "noise", scored, one)
 
 
 def _origin(axis: Axis, centred: bool) -> tuple[float, float]:
@@ -165,9 +183,11 @@ def _chosen(
             problem, [_fold(est, of_rows, samples, fold == k, l1) for k in np.unique(fold)], strengths, l1.rule
         )
     else:
-        rng, n = np.random.default_rng([seed, 20]), samples.n_rows
-        rows = [np.sort(rng.permutation(n)[: n // 2]) for _ in range(_HALVES)]
-        path = by_stability(problem, (of_rows(samples.take(half)).problem for half in rows), strengths, l1.rule)
+        rng, part = np.random.default_rng([seed, 20]), parts(count=_PARTS)  # of rows that belong together
+        labels = np.unique(part)
+        halves = (np.isin(part, rng.permutation(labels)[: len(labels) // 2]) for _ in range(_HALVES))
+        rows = (samples.take(np.flatnonzero(half)) for half in halves)
+        path = by_stability(problem, (of_rows(some).problem for some in rows), strengths, l1.rule)
     return path.in_units(unit)
 
 
@@ -178,6 +198,8 @@ def _fold(
     part, rest = of_rows(samples.take(np.flatnonzero(~out))), samples.take(np.flatnonzero(out))
 
     def score(solution: Any) -> float:
+        if not part.problem.joint(solution, l1.rule, est.consensus or "mean"):
+            return -np.inf
         f, values = _left(est, part, solution, l1)
         columns = np.flatnonzero([axis.continuous for axis in f.axes])
         scores = node_scores(f.on(rest), values)
@@ -197,13 +219,33 @@ def _left(est: PolynomialEstimator, at: Candidates, solution: Any, l1: L1) -> tu
         own_units = any(_origin(axis, True) != (0.0, 1.0) for axis in at.f.axes)
         terms = Terms(at.f.axes, keys, None, in_powers=own_units)
     if not values:
-        raise ValueError("The L1 penalty leaves no term. Lower its strength, or leave penalize_self=False.")
+        raise ValueError("The L1 penalty leaves no term. Use a smaller strength, or penalize_self=False.")
     f = Objective(est._loss(), terms, at.f.samples, at.f.n_jobs)
     return f, np.array([values[key] for key in terms.keys])
 
 
-def _closed(f: Objective) -> Objective:
-    """The same terms in orthonormal functions, where they include every divisor of each."""
+def _check_squares(f: Objective, values: Array, refits: bool) -> None:
+    """An error where a Gaussian's squares are left out, or penalised estimates of them are not positive."""
+    squares = {key[0]: value for key, value in zip(f.terms.keys, values.tolist(), strict=True) if key == (key[0],) * 2}
+    lost = [
+        name
+        for i, (axis, name) in enumerate(zip(f.axes, f.samples.names, strict=True))
+        if axis.gaussian_moments is not None and not (refits and i in squares) and not squares.get(i, 0.0) > 0
+    ]
+    if lost:
+        raise ValueError(
+            f"The L1 penalty leaves columns {listed(lost)} without a positive square, and so without a density. "
+            "Use a smaller strength, refit=True, or penalize_self=False."
+        )
+
+
+def _refitted(f: Objective) -> Objective:
+    """The same terms without a penalty: in orthonormal functions, where they include every divisor of each."""
+    if f.terms.rows_per_unknown(f.n) < 1:
+        raise ValueError(
+            f"{f.samples.n_rows:,} rows are too few to estimate the {f.terms.m:,} terms per variable that L1 leaves "
+            "without a penalty. Use a larger strength of L1, or refit=False."
+        )
     if not closed(f.terms.keys, f.terms.axes):
         return f
     return Objective(f.loss, Terms(f.terms.axes, f.terms.keys), f.samples, f.n_jobs)
@@ -232,7 +274,7 @@ def _scored(
         solution = part.problem.at(strength * l1.multiplier(len(f.axes), part.f.n))
         g, tau = _left(est, part, solution, l1)
         if l1.refits:
-            g = _closed(g)
+            g = _refitted(g)
             tau = learn(g, None, _FOLD_TOL, est.max_iter).tau
         columns, reference, name = reference_scores(g, g.on(rest))
         found.append((float(node_scores(g.on(rest), tau)[columns].mean()), reference, name))
@@ -280,5 +322,5 @@ def _notes(at: Candidates, solution: Any, l1: L1, strength: float, path: SparseP
             f"The penalised fit ended with status {solution.status!r}, and its conditions of optimality are missed by "
             f"{missed:.2g} standard errors. Raise max_iter, or the strength of L1."
         )
-        notes.append(Note("not optimal", "warning", (), {"missed": missed}, text))
+        notes.append(Note(solution.status, "warning", (), {"missed": missed}, text))
     return notes

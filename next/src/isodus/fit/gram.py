@@ -95,8 +95,9 @@ class GramProblem:
     def solved(self, strength: float) -> GramSolution:
         """The optimum at one strength, from that of the last."""
         every = np.arange(len(self.M))
-        own = strength * np.where(np.isfinite(self.cost[every, every]), self.cost[every, every], 0.0)
-        cost = np.where(np.isfinite(self.cost), strength * self.cost, np.inf)
+        own = strength * self.cost[every, every]
+        cost = np.full_like(self.cost, np.inf)
+        np.multiply(strength, self.cost, out=cost, where=np.isfinite(self.cost))
         cost[every, every] = own / 2 if self.scored else np.inf
         B, off = self._lasso_rows(self._rhs(), cost, self.before)
         self.before = B

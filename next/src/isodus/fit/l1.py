@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal
 
@@ -30,8 +30,9 @@ class L1(BaseEstimator):
     Parameters
     ----------
     strength : float or {"ebic", "cv", "stars"}, default="ebic"
-        λ; or how it is chosen along a path. "ebic": the extended information criterion of pseudo-likelihood. "cv": the
-        held-out score of `folds` folds. "stars": the smallest λ whose terms are the same in most halves of the rows.
+        λ; or how it is chosen along a path. "ebic": the extended information criterion of pseudo-likelihood, for rows
+        that are independent. "cv": the held-out score of `folds` folds. "stars": the smallest λ whose terms are the
+        same in most halves of the rows.
     units : {"noise", "raw", "paper"}, default="noise"
         Units of λ. "noise": of each term's slope in one row, so that λ√n is how many standard errors a term must show.
         "raw": λ itself is what |θ| costs. "paper": λ√(log p / n) is.
@@ -64,8 +65,8 @@ class L1(BaseEstimator):
         *,
         units: Literal["noise", "raw", "paper"] = "noise",
         weights: Weights | None = None,
-        include: Iterable[Term] | None = None,
-        exclude: Iterable[Term] | None = None,
+        include: Collection[Term] | None = None,
+        exclude: Collection[Term] | None = None,
         penalize_self: bool = False,
         rule: Rule = "or",
         path: Sequence[float] | None = None,
@@ -90,24 +91,34 @@ class L1(BaseEstimator):
             self.strength in _CHOICES if isinstance(self.strength, str) else number and 0 <= self.strength < np.inf
         ):
             raise ValueError(
-                f'strength of L1 must be "ebic", "cv", "stars" or a number of at least 0, not {self.strength!r}'
+                f'strength of L1 must be "ebic", "cv", "stars" or a number of at least 0, not {self.strength!r}.'
             )
         one_of(self.units, ("noise", "raw", "paper"), "units of L1")
         one_of(self.rule, ("or", "and"), "rule of L1")
         one_of(self.refit, (True, False, "auto"), "refit of L1")
+        one_of(self.penalize_self, (True, False), "penalize_self of L1")
         positive_integer(self.folds, "folds of L1", least=2)
         if self.path is not None:
+            self._check_path()
+
+    def _check_path(self) -> None:
+        try:
             values = np.asarray(self.path, float)
-            if values.ndim != 1 or len(values) < 2 or not np.all(np.isfinite(values) & (values > 0)):
-                raise ValueError("path of L1 lists two or more positive strengths.")
-            up = np.flatnonzero(np.diff(values) >= 0)
-            if len(up):
-                raise ValueError(
-                    f"path of L1 must decrease, as each strength starts from the one before, but {values[up[0]]:g} is "
-                    f"followed by {values[up[0] + 1]:g}."
-                )
-            if not isinstance(self.strength, str):
-                raise ValueError("path of L1 is what data choose from. Leave it out, or use strength='ebic'.")
+        except (TypeError, ValueError):
+            values = np.zeros(0)
+        if values.ndim != 1 or len(values) < 2 or not np.all(np.isfinite(values) & (values > 0)):
+            raise ValueError(f"path of L1 must list two or more positive strengths, not {self.path!r:.60}.")
+        up = np.flatnonzero(np.diff(values) >= 0)
+        if len(up):
+            raise ValueError(
+                f"path of L1 must decrease, as each strength starts from the one before, but {values[up[0]]:g} is "
+                f"followed by {values[up[0] + 1]:g}."
+            )
+        if not isinstance(self.strength, str):
+            raise ValueError(
+                f"path of L1 lists the strengths to choose from, and strength is {self.strength:g}. Leave path out, or "
+                "use strength='ebic'."
+            )
 
     @property
     def refits(self) -> bool:
@@ -127,7 +138,7 @@ class L1(BaseEstimator):
         elif self.weights is not None:
             if not isinstance(self.weights, Mapping):
                 raise ValueError(
-                    f"weights of L1 map terms to numbers, or are a function of a term; not {self.weights!r:.60}."
+                    f"weights of L1 must map terms to numbers, or be a function of a term, not {self.weights!r:.60}."
                 )
             for k, (term, value) in zip(
                 _places(self.weights, place, names, "weights"), self.weights.items(), strict=True
@@ -138,7 +149,8 @@ class L1(BaseEstimator):
         )
         both = set(inside) & set(outside)
         if both:
-            raise ValueError(f"The term {keys[min(both)]} is in include and in exclude of L1. Leave it out of one.")
+            term = tuple(names[i] for i in keys[min(both)])
+            raise ValueError(f"The term {term} is in include and in exclude of L1. Leave it out of one.")
         out[inside], out[outside] = 0.0, np.inf
         return out
 
@@ -149,21 +161,27 @@ def _weight(value: Any, term: Any) -> float:
     return float(value)
 
 
-def _places(terms: Iterable[Term] | None, place: Mapping[Key, int], names: Sequence[str], what: str) -> list[int]:
+def _places(terms: Collection[Term] | None, place: Mapping[Key, int], names: Sequence[str], what: str) -> list[int]:
     """Where terms stand; an error for one that the fit does not have."""
     if terms is None:
         return []
-    if isinstance(terms, str) or not isinstance(terms, Iterable):
-        raise ValueError(f"{what} of L1 lists terms such as (0, 1) or ('a', 'b'), not {terms!r}.")
-    given = list(terms)
-    if not given:
-        return []
-    found = []
-    for term, key in zip(given, MonomialBasis(given).keys(names), strict=True):
+    if isinstance(terms, str) or not isinstance(terms, Collection):
+        raise ValueError(f"{what} of L1 must list terms such as (0, 1) or ('a', 'b'), not {terms!r:.60}.")
+    found: list[int] = []
+    for term in terms:
+        try:
+            (key,) = MonomialBasis([term]).keys(names)
+        except ValueError:
+            raise ValueError(
+                f"{what} of L1 has {term!r:.60}, which is no term of these columns. A term is a tuple of columns by "
+                "number or name, such as (0, 0, 1) for x0² x1."
+            ) from None
         if key not in place:
             raise ValueError(
-                f"{what} of L1 names the term {tuple(term)}, which is none of the {len(place):,} terms of this fit. "
+                f"{what} of L1 has the term {term!r}, which is not one of the {len(place):,} terms of this fit. "
                 "Raise degree or max_order, or leave the term out."
             )
+        if place[key] in found:
+            raise ValueError(f"{what} of L1 has the term {term!r} twice. List it once.")
         found.append(place[key])
     return found

@@ -14,7 +14,7 @@ from ..terms import Terms
 from .conjugate_gradients import conjugate_gradients
 from .objective import At, NodeAt, Objective
 
-__all__ = ["MOST_DAMPING", "Fit", "Quadratic", "Status", "better", "newton"]
+__all__ = ["LEAST_DAMPING", "MOST_DAMPING", "Fit", "Quadratic", "Status", "better", "newton"]
 
 Array = np.ndarray
 Status = Literal["converged", "iteration limit", "stalled", "singular", "interrupted"]
@@ -24,7 +24,8 @@ _PART = 4  # every how many rows have a Hessian beyond, which preconditions conj
 _CG_TOLERANCE, _CG_PRODUCTS = 0.02, 60
 MOST_DAMPING = 1e8
 """In units of the diagonal of A; beyond it there is no step."""
-_LEAST_DAMPING = 1e-10
+LEAST_DAMPING = 1e-10
+"""Below it there is none."""
 
 
 @dataclass
@@ -101,7 +102,7 @@ def newton(
                 return fit
             quality = gain / here.promised(step)
             damping *= 0.1 if quality > 0.8 else 0.3 if quality > 0.3 else 1.0 if quality > 0.1 else 3.0
-            damping = damping if damping > _LEAST_DAMPING else 0.0
+            damping = damping if damping > LEAST_DAMPING else 0.0
             fit = Fit(trial, look(trial) if order == 0 else new, trial, "iteration limit", fit.n_iter + 1, ridge)
     except KeyboardInterrupt:
         fit.status = "interrupted"
@@ -149,14 +150,14 @@ class Quadratic:
                 factor = cho_factor(self.scaled + damping * np.eye(len(self.size)), check_finite=True)
                 return -self._solved(factor, damping) / self.size, damping
             except (np.linalg.LinAlgError, ValueError):
-                damping = max(10 * damping, _LEAST_DAMPING)
+                damping = max(10 * damping, LEAST_DAMPING)
         return None, damping
 
     def shorter(self, step: Array, damping: float) -> tuple[Array | None, float]:
         """A step whose decrement is at most a quarter of that of the given one, and its damping."""
         enough, found = 0.25 * self.decrement(step), None
         while found is None or self.decrement(found) > enough:
-            found, damping = self.step(max(10 * damping, _LEAST_DAMPING))
+            found, damping = self.step(max(10 * damping, LEAST_DAMPING))
             if found is None:
                 break
         return found, damping

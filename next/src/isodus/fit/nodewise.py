@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from .newton import Quadratic, Status
+from .newton import LEAST_DAMPING, Quadratic, Status
 from .objective import NodeAt, Objective
 from .proximal import Proximal
 
@@ -80,7 +80,9 @@ def learn_nodes(
             if gain >= 1e-4 * quadratic.decrement(step) - 4 * new.rounding:
                 quality = gain / max(quadratic.promised(step), 1e-300)
                 damping = fit.damping * (0.1 if quality > 0.8 else 0.3 if quality > 0.3 else 1 if quality > 0.1 else 3)
-                fits[i] = NodeFit(fit.tau + step, new, fit.status, fit.n_iter + 1, damping if damping > 1e-10 else 0.0)
+                fits[i] = NodeFit(
+                    fit.tau + step, new, fit.status, fit.n_iter + 1, damping if damping > LEAST_DAMPING else 0.0
+                )
                 continue
             shorter, fit.damping = quadratic.shorter(step, fit.damping)
             if shorter is None or not shorter.any():

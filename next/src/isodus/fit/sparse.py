@@ -147,15 +147,16 @@ class SparseProblem:
 
     @np.errstate(over="ignore", invalid="ignore")
     def _distance(self, solution: Sparse) -> float:
-        """√(n gain) of one step to pseudo-likelihood's optimum with the same penalty and terms.
+        """√(n gain) of one step to pseudo-likelihood's optimum with the same penalty.
 
         It is at least the distance of any term in standard errors.
         """
-        working = self.free | self._entered(solution.taus)
-        inside = dict(self._of_nodes(working))
+        slopes = {i: at.gradient for i, at in self.f.at_nodes(solution.taus, 1).items()}
+        working = self.free | self._entered(solution.taus) | self._wrong(slopes, solution.strength, self.tol)
+        inside = dict(self._of_nodes(working & self.there))
         taus = {i: solution.taus[i][inside[i]] for i in inside}
         gain = 0.0
-        for i, at in self.f.only(working).at_nodes(taus).items():
+        for i, at in self.f.only(working & self.there).at_nodes(taus).items():
             model = Proximal(at, solution.strength * self.cost[i][inside[i]], taus[i])
             step, _ = model.step(0.0)
             gain = max(gain, np.inf if step is None else model.decrement(step))
@@ -281,11 +282,7 @@ class SparseProblem:
             if not np.isfinite(strength):
                 wrong = np.zeros_like(working)
                 break
-            wrong = np.zeros_like(working)
-            for i, c in costs.items():
-                slack = tol * self.noise[i] / np.sqrt(f.n)
-                wrong[self.unknowns[i][np.abs(slopes[i]) > c + slack]] = True
-            wrong &= self.there & ~working
+            wrong = self._wrong(slopes, strength, tol) & self.there & ~working
             if not wrong.any():
                 break
             working = working | wrong
@@ -295,13 +292,21 @@ class SparseProblem:
         status: Status = next((fit.status for fit in fits if fit.status != "converged"), "converged")
         return Sparse(strength, taus, slopes, np.array(worst), "iteration limit" if wrong.any() else status, n_iter)
 
+    def _wrong(self, slopes: dict[int, Array], strength: float, tol: float) -> Array:
+        """The terms whose slope the penalty does not hold at some node, (K,) of bool."""
+        found = np.zeros(len(self.free), bool)
+        for i, c in self.cost.items():
+            slack = tol * self.noise[i] / np.sqrt(self.n)
+            found[self.unknowns[i][np.abs(slopes[i]) > strength * c + slack]] = True
+        return found
+
     def _check_empty(self) -> None:
         """An error where there is no density without penalised terms."""
         bad = [i for i, slope in self.empty.slopes.items() if not np.isfinite(slope).all()]
         if bad:
             raise ValueError(
                 f"Columns {listed([self.f.samples.names[i] for i in bad])} have no density without the terms that L1 "
-                "penalises. Use penalize_self=False, or list their squares in include."
+                "penalises or leaves out. Use penalize_self=False, or list their squares in include."
             )
 
     def _check_noise(self) -> None:

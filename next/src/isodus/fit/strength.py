@@ -103,7 +103,8 @@ def default_path(problem: Problem, in_noise: bool) -> list[float]:
 def by_ebic(problem: Problem, strengths: Sequence[float], rule: str) -> SparsePath:
     """Σ_i 2n F_i + k_i log n + 2γ log C(K_i, k_i): F_i the least loss of node i with its k_i of K_i terms, γ = 1.
 
-    Ends where the criterion has become much worse. An interrupt keeps the path so far.
+    A node with more terms than half the rows is out of its reach: the loss of as many terms as rows has no bound. Ends
+    where the criterion has become much worse. An interrupt keeps the path so far.
     """
     found: list[tuple[float, int, float]] = []
     stopped, known = False, dict[bytes, float]()
@@ -115,7 +116,8 @@ def by_ebic(problem: Problem, strengths: Sequence[float], rule: str) -> SparsePa
                 k, K = problem.sizes(kept)
                 choices = gammaln(K + 1) - gammaln(k + 1) - gammaln(K - k + 1)
                 losses = 2 * problem.n * problem.losses(kept)
-                known[mark] = float(np.sum(losses + k * np.log(problem.n) + 2 * _GAMMA * choices))
+                worth = float(np.sum(losses + k * np.log(problem.n) + 2 * _GAMMA * choices))
+                known[mark] = worth if k.max(initial=0) <= problem.n / 2 else np.inf
             found.append((solution.strength, problem.count(kept), known[mark]))
             best = min(score for *_, score in found)
             if len(found) > _LATER and all(not score < best + _WORSE for *_, score in found[-_LATER:]):
@@ -134,14 +136,13 @@ def by_folds(
     rule: str,
 ) -> SparsePath:
     """The largest mean score over folds, each a problem on its rows and the score of a solution on the others."""
-    scores: list[list[float]] = []
-    stopped, found = False, list[tuple[float, int, float]]()
+    found: list[tuple[float, int, float]] = []
+    stopped = False
     try:
-        for problem, score in folds:
-            scores.append([score(solution) for solution in problem.path(strengths)])
-        mean = np.mean(scores, axis=0)
-        for solution, value in zip(whole.path(strengths), mean.tolist(), strict=True):
-            found.append((solution.strength, whole.count(whole.kept(solution, rule)), value))
+        paths = [(problem.path(strengths), score) for problem, score in folds]
+        for solution in whole.path(strengths):
+            mean = float(np.mean([score(next(path)) for path, score in paths]))
+            found.append((solution.strength, whole.count(whole.kept(solution, rule)), mean))
     except KeyboardInterrupt:
         if not found:
             raise
