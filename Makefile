@@ -9,7 +9,7 @@ NEXT_VENV ?= next/.venv
 next := $(abspath $(NEXT_VENV))/bin
 peers := 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"], sep="\n")'
 
-.PHONY: demo test src-test next-test test-lowest test-wheel lint src-lint next-lint docs bench bench-here next-bench clean
+.PHONY: demo test src-test next-test test-lowest test-wheel lint src-lint next-lint docs bench bench-here next-bench paper clean
 
 demo: $(VENV)/.installed
 	$(bin)/isodus demo
@@ -68,6 +68,12 @@ next-bench: $(NEXT_VENV)/.installed
 	@cd next; failed=; for run in $(sort $(notdir $(wildcard next/benchmarks/*.py))); do \
 	  echo "== next/benchmarks/$$run"; PYTHONPATH=src $(next)/python benchmarks/$$run || failed="$$failed $$run"; done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+# the paper's experiments on the new core: one of the studies in next/paper, or all; standard ones write next/docs/paper.md
+STUDY ?= all
+SIZE ?= quick
+paper: $(NEXT_VENV)/.installed
+	cd next && PYTHONPATH=src OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(next)/python -m paper $(STUDY) --size $(SIZE)
 
 clean:
 	rm -rf .venv .venv-lowest .venv-wheel .venv-bench .hypothesis .pytest_cache .mypy_cache .ruff_cache docs/_build docs/auto_gallery docs/reference
