@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from estimators.formulas import geometric, keys, likelihood_node, score_system, screening_node
+from estimators.papers_formulas import geometric, keys, likelihood_node, score_system, screening_node
 
 from isodus import ISODUS, PowerReference, PseudoLikelihood, ScoreMatching, datasets
 from isodus.axes import Line
