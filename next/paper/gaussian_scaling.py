@@ -10,7 +10,7 @@ STATED = (
     "per point)."
 )
 PROCESSES = 2
-_NS = (100, 500, 1000, 5000, 10_000, 50_000)
+_NS = (100, 500, 1000, 5000, 10_000, 30_000)
 _SIZES = {"tiny": ((300, 1000), 2), "quick": ((1000, 3000), 6), "standard": (_NS, 25)}
 _STUDY = AgainstN(
     lambda n, rng: gaussian(n, paper_precision(), rng),
@@ -18,6 +18,6 @@ _STUDY = AgainstN(
     dict(degree=2),
     _SIZES,
     seed=2,
-    start=5000,
+    start=1000,
 )
 tasks, repetition, claims, draw = _STUDY.tasks, _STUDY.repetition, _STUDY.claims, _STUDY.draw

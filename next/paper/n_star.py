@@ -21,8 +21,8 @@ STATED = (
 PROCESSES = 2
 _SIZES = {  # p, graphs, successes in a row, steps up and down
     "tiny": ((4, 6), 2, 1, 2000, 1000),
-    "quick": ((6, 8, 12), 2, 2, 1000, 500),
-    "standard": ((8, 11, 16, 23, 32), 3, 10, 400, 160),
+    "quick": ((6, 8, 10), 2, 2, 1000, 500),
+    "standard": ((8, 12, 18, 27), 3, 10, 400, 160),
 }
 _KAPPA, _MOST, _RUNG = 0.25, 100_000, 1.25
 _IS, _PL = "ISODUS, text: λ = 0.35, |θ|", "pseudo-likelihood, text: λ = 2.3, |θ|"
@@ -53,7 +53,7 @@ def repetition(task: Task) -> list[Row]:
         trials = (learned(form, gaussian(n, truth, rng), [strength])[0] for _ in range(wanted))
         return all(np.array_equal(couplings(found, normalised) > _KAPPA / 2, edges) for found in trials)
 
-    n = start = 100
+    n = start = up
     while n < _MOST and not recovered(n):
         n, start = int(_RUNG * n), n
     n, best = start, _MOST
@@ -68,8 +68,10 @@ def repetition(task: Task) -> list[Row]:
 def advantage(found: pd.DataFrame) -> Interval:
     """R² of a line in log p less that of one in p, by graph."""
     p = np.asarray(found.columns, float)
-    gain = [np.corrcoef(np.log(p), n)[0, 1] ** 2 - np.corrcoef(p, n)[0, 1] ** 2 for n in found.to_numpy(float)]
-    return interval(gain)
+    with np.errstate(invalid="ignore"):  # none where n* is the same for all p
+        return interval(
+            [np.corrcoef(np.log(p), n)[0, 1] ** 2 - np.corrcoef(p, n)[0, 1] ** 2 for n in found.to_numpy(float)]
+        )
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
