@@ -29,7 +29,7 @@ ROOMS = {
     "datasets": (),
     "display": (),
 }
-CORE, MOST_CORE_LINES, MOST_FILE_LINES = ("_core", "axes", "terms", "data", "losses", "fit", "estimators"), 6400, 400
+CORE, MOST_CORE_LINES, MOST_FILE_LINES = ("_core", "axes", "terms", "data", "losses", "fit", "estimators"), 6600, 400
 AXIS_CLASSES = {cls.__name__ for cls in axes.Axis.kinds.values()} & set(axes.__all__)
 
 
