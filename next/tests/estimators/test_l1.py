@@ -221,6 +221,9 @@ def test_the_objective_is_what_was_minimised():
     f = quietly(ISODUS(2, support="spin", penalty=L1(0.02, refit=False)), S).objective(S)
     assert f.loss.link == "log_mean"
     assert f.pilot is not None
+    with_notes = quietly(ISODUS(4, penalty=L1(0.2, refit=False)), NAMED[:200])
+    far = [note.text for note in with_notes.notes_ if note.kind == "pilot on all rows"]
+    assert (with_notes.objective(NAMED).loss.link == "mean") == bool(far)
     paper = quietly(ISODUS(4, reference=PLAIN, penalty=L1(0.1)), WELLS)
     assert paper.objective(WELLS).loss.link == "mean_exp"
     assert paper.nu_.tolist() == [0.3] * 3

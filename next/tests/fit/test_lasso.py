@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import lsq_linear
 
-from isodus.fit.lasso import lassos, missed
+from isodus.fit.lasso import _solved, lassos, missed
 
 
 def problems(q, m, n, seed, kind="normal"):
@@ -117,6 +117,11 @@ def test_what_is_missed():
     t, slope = np.array([0.0, 0.0, 2.0, -2.0, 1.0, 0.0]), np.array([0.3, -0.6, -0.5, 0.4, 0.25, 9.0])
     cost = np.array([0.5, 0.5, 0.5, 0.5, 0.0, np.inf])
     assert_allclose(missed(t, slope, cost), [0.0, 0.1, 0.0, 0.1, 0.25, 0.0], atol=1e-15)
+
+
+def test_a_singular_system_has_its_smallest_solution():
+    A = np.array([np.ones((3, 3)), np.eye(3)])
+    assert_allclose(_solved(A, np.array([[3.0, 3.0, 3.0], [1.0, 2.0, 3.0]])), [[1, 1, 1], [1, 2, 3]], atol=1e-12)
 
 
 def test_no_problems_and_no_coordinates():

@@ -189,7 +189,7 @@ def test_conditions_of_optimality_of_tilted_screening(name):
 
 def test_tilts_that_end_far_from_pseudo_likelihood_are_given_up(monkeypatch):
     f = objective(CASES["quartic, pseudo-likelihood"])
-    monkeypatch.setattr("isodus.fit.sparse._FAR", 0.0)
+    monkeypatch.setattr("isodus.fit.sparse.FAR", 0.0)
     problem, plain = (SparseProblem(f, free_own(f), n_tilts=tilts, tol=1e-7) for tilts in (2, 0))
     found, other = problem.at(0.1 * plain.largest), plain.at(0.1 * plain.largest)
     assert problem.distance > 0

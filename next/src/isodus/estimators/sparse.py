@@ -20,7 +20,7 @@ from ..fit.learn import learn, no_ridge
 from ..fit.newton import Fit
 from ..fit.objective import At, Objective
 from ..fit.penalties import ENOUGH_ROWS
-from ..fit.sparse import SparseProblem
+from ..fit.sparse import FAR, SparseProblem
 from ..fit.strength import Problem, SparsePath, by_ebic, by_folds, by_stability, default_path
 from ..terms import Key, Terms
 from ..terms.keys import closed
@@ -274,8 +274,10 @@ def _scored(
         solution = part.problem.at(strength * l1.multiplier(len(f.axes), part.f.n))
         g, tau = _left(est, part, solution, l1)
         if l1.refits:
-            g = _refitted(g)
-            tau = learn(g, None, _FOLD_TOL, est.max_iter).tau
+            value, g = dict(zip(g.terms.products, g.terms.T @ tau, strict=True)), _refitted(g)
+            start = np.array([value[factors] for factors in g.terms.products]) if g.terms.identity else tau
+            known = start if np.isfinite(g(start, 0).value) else None
+            tau = learn(g, None, _FOLD_TOL, est.max_iter, start=known).tau
         columns, reference, name = reference_scores(g, g.on(rest))
         found.append((float(node_scores(g.on(rest), tau)[columns].mean()), reference, name))
     scores, references, names = zip(*found, strict=True)
@@ -316,6 +318,11 @@ def _notes(at: Candidates, solution: Any, l1: L1, strength: float, path: SparseP
     if path is not None and path.interrupted:
         text = "The path was interrupted, and the strength is the best of those before. Fit again for the whole path."
         notes.append(Note("interrupted", "warning", (), {"strengths": len(path.strengths)}, text))
+    if isinstance(problem, SparseProblem) and problem.distance > FAR and not l1.refits:
+        far = f"is {problem.distance:.2g} standard errors from the fixed point"
+        why = far if np.isfinite(problem.distance) else "was not found"
+        text = f"The tilted answer {why}. The estimate is pseudo-likelihood's with the same penalty."
+        notes.append(Note("pilot on all rows", "info", (), {"distance": problem.distance}, text))
     missed = float(np.max(solution.missed, initial=0.0)) * np.sqrt(problem.n)
     if solution.status != "converged":
         text = (

@@ -71,9 +71,17 @@ def _on_support(A: Array, b: Array, cost: Array, t: Array) -> Array:
     size = A.shape[1]
     inside = np.where(on[:, :, None] & on[:, None, :], A, 0.0)
     inside[:, np.arange(size), np.arange(size)] = np.where(on, 1 + _ROUNDING, 1.0)
-    target = np.linalg.solve(inside, np.where(on, b - pull, 0.0)[..., None])[..., 0]
+    target = _solved(inside, np.where(on, b - pull, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(on & ~free & (np.sign(target) != np.sign(t)), t / (t - target), np.inf)
     first = share.min(axis=1, initial=np.inf)
     moved = np.where((first >= 1)[:, None], target, t + np.minimum(first, 1.0)[:, None] * (target - t))
     return np.where(share <= first[:, None], np.where(first[:, None] < 1, 0.0, moved), moved)
+
+
+def _solved(A: Array, b: Array) -> Array:
+    """A⁻¹ b of each problem; where one is singular in spite of the rounding, the smallest solutions."""
+    try:
+        return np.linalg.solve(A, b[..., None])[..., 0]
+    except np.linalg.LinAlgError:
+        return np.einsum("qlm,qm->ql", np.linalg.pinv(A, hermitian=True), b)

@@ -23,13 +23,15 @@ from .nodewise import NodeFit, learn_nodes
 from .objective import Objective
 from .proximal import Proximal
 
-__all__ = ["Sparse", "SparseProblem", "strengths_to"]
+__all__ = ["FAR", "Sparse", "SparseProblem", "strengths_to"]
+
+FAR = 0.5
+"""Standard errors from pseudo-likelihood's optimum, above which tilts are given up."""
 
 Array = np.ndarray
 _NOISE_ROWS = 8192
 _ROUNDS = 30  # of looking at all slopes and taking in those that the penalty does not hold
 _LOOSE = 0.1  # standard errors: how near to an optimum what is only on the way must be
-_FAR = 0.5  # standard errors from pseudo-likelihood's optimum, above which tilts are given up
 _RATIO = 0.6  # of two strengths on the way to one
 
 
@@ -143,7 +145,7 @@ class SparseProblem:
                 break
             working |= self._entered(here.taus)
         self.distance = self._distance(here) if here.status == "converged" else np.inf
-        return here if self.distance <= _FAR else self._solved(self.f, strength, before.taus, working, tol)
+        return here if self.distance <= FAR else self._solved(self.f, strength, before.taus, working, tol)
 
     @np.errstate(over="ignore", invalid="ignore")
     def _distance(self, solution: Sparse) -> float:
