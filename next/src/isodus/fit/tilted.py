@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ..losses import TiltedScreening
 from .learn import gaussian_fit, learn, no_ridge
@@ -20,9 +21,11 @@ from .sandwich import inverse, sandwich
 __all__ = ["Tilted", "learn_tilted", "tilted_by"]
 
 Array = np.ndarray
-_PART = 4  # of the rows that a pilot takes at least
+_PART, _MOST = 0.25, 0.75  # of the rows: a pilot takes the first at least,
+_PER_UNKNOWN = 2 * ENOUGH_ROWS  # and up to the second if this many per local parameter need it
 _PILOT_TOL = 0.3
-_FAR = 0.5  # standard errors of a term from the fixed point, above which the pilot takes all rows
+_FAR = 0.4  # standard errors from the fixed point, above which it takes all: a Newton step's, so that .5 is kept
+_NEAR, _MORE = 2.0, 2  # standard errors up to which more tilts are tried before, and how many: each about halves it
 
 
 @dataclass
@@ -61,11 +64,12 @@ def learn_tilted(
 ) -> Tilted:
     """Pilot on a part of the rows, tilts on all, and pseudo-likelihood's Newton step at the answer.
 
-    f: pseudo-likelihood. Where the step is more than half a standard error of some term, or a problem is not solved,
-    the pilot is fitted on all rows instead.
+    f: pseudo-likelihood. Where the step is more than .4 standard errors of some term, but not far more, there are up
+    to two more tilts. Where these are not enough, or a problem is not solved, the pilot takes all rows instead.
     """
     n = f.samples.n_rows
-    rows = int(np.ceil(n * max(1 / _PART, ENOUGH_ROWS / f.terms.rows_per_unknown(f.n))))
+    there = f.terms.rows_per_unknown(f.n)
+    rows = int(np.ceil(n * max(_PART, ENOUGH_ROWS / there, min(_MOST, _PER_UNKNOWN / there))))
     distance = np.nan
     exact = gaussian_fit(f, penalty)
     if exact is not None:
@@ -98,25 +102,29 @@ def _tilts(
     ridge = no_ridge(f)
     if penalty is not None and pilot.status == "converged":
         ridge = penalty.matrix(f.terms, part.diagonal(f.terms.T @ pilot.tau), f.n)
-    start, fit, k = pilot.tau, pilot, 0
-    while k < n_tilts and fit.status == "converged":
+    start, fit, k, found = pilot.tau, pilot, 0, None
+    while fit.status == "converged" and (found is None or (_FAR < found.distance <= _NEAR and k < n_tilts + _MORE)):
         k += 1
         say(f"tilt {k}")
         start = fit.tau
         fit = newton(f.with_loss(TiltedScreening()).tilted(start), start, ridge, tol, max_iter)
-    if fit.status not in ("converged", "interrupted"):
-        return None
-    at = f(fit.tau)
-    answer = replace(fit, at=at, point=fit.tau)
+        if k >= n_tilts and fit.status == "converged":
+            answer = replace(fit, at=f(fit.tau), point=fit.tau, trace=[*pilot.trace, ("tilts", f.n, fit.n_iter)])
+            answer.covariance = covariance = sandwich(f, answer)
+            found = Tilted(answer, start, part.samples.n_rows, k, _distance(answer, ridge, covariance))
     if fit.status == "interrupted":
-        return Tilted(replace(answer, ridge=ridge), start, part.samples.n_rows, k, np.nan)
-    answer.covariance = sandwich(f, answer)
-    step = inverse(answer.hessian) @ (at.gradient + ridge @ fit.tau)
-    error = np.sqrt(np.maximum(np.diag(answer.covariance), 0.0))
+        answer = replace(fit, at=f(fit.tau), point=fit.tau, ridge=ridge)
+        return Tilted(answer, start, part.samples.n_rows, k, np.nan)
+    return found
+
+
+def _distance(fit: Fit, ridge: csr_array, covariance: Array) -> float:
+    """The largest of a Newton step's terms in standard errors; +∞ where there is none."""
+    step = inverse(fit.hessian) @ (fit.at.gradient + ridge @ fit.tau)
+    error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     with np.errstate(invalid="ignore", divide="ignore"):
         distance = float(np.max(np.abs(step) / error))
-    answer.trace = [*pilot.trace, ("tilts", f.n, fit.n_iter)]
-    return Tilted(answer, start, part.samples.n_rows, n_tilts, distance if np.isfinite(distance) else np.inf)
+    return distance if np.isfinite(distance) else np.inf
 
 
 def tilted_by(

@@ -23,11 +23,11 @@ class TiltedReference(BaseEstimator):
     Parameters
     ----------
     pilot : PolynomialModel, optional
-        By default pseudo-likelihood on a part of the rows: a quarter, or 100 per local parameter if these are more.
+        By default pseudo-likelihood on a part of the rows: a quarter, or more where rows are few.
         The distance of the answer from the fixed point is then checked, and where it is more than half a standard
         error the pilot takes all rows. The answer for a given pilot is not checked.
     n_tilts : int, default=2
-        How many problems are solved, each tilted by the answer before.
+        How many problems are solved, each tilted by the answer before. The default pilot may take up to two more.
 
     Examples
     --------
