@@ -1,10 +1,10 @@
-"""Times of the estimators beside the present library's on the same samples, in one run, best of three.
+"""Times of the estimators beside the present library's on the same samples, in one run, the best of some.
 
 Whole fits with standard errors. "power" is ISODUS with PowerReference(nu=2) and consensus by precision; in the present
 library nu=2 with refine=0. Seconds of the clock use all cores; those of the processor, which other work on the machine
 disturbs less, are of fits on one thread. A ratio is marked above 1.2.
 
-    python benchmarks/speed_estimators.py [--only NAME ...]
+    python benchmarks/speed_estimators.py [--times 3] [--only NAME ...]
 """
 
 import argparse
@@ -44,7 +44,7 @@ def answer(job):
     times = []
     for n_jobs, clock in ((None, time.perf_counter), (1, time.process_time)):
         runs = []
-        for _ in range(3):
+        for _ in range(job['times']):
             started = clock()
             ESTIMATORS[job["estimator"]](**job["terms"], n_jobs=n_jobs).fit(job["X"])
             runs.append(clock() - started)
@@ -53,25 +53,25 @@ def answer(job):
 """
 
 
-def processor(make, terms, X):
-    """The least seconds of the processor of three fits on one thread."""
+def processor(make, terms, X, times):
+    """The least seconds of the processor of a few fits on one thread."""
     least = float("inf")
-    for _ in range(3):
+    for _ in range(times):
         started = time.process_time()
         make(**terms, n_jobs=1).fit(X)
         least = min(least, time.process_time() - started)
     return least
 
 
-def one_row(task, label, present):
+def one_row(task, label, present, times):
     """Seconds of both libraries."""
     draw, terms = TASKS[task]
     X, make = draw(), ESTIMATORS[label]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clock, est = best_of(lambda: make(**terms).fit(X))
-        alone = processor(make, terms, X)
-    clock_before, before = present.ask(X=X, terms=terms, estimator=label)
+        clock, est = best_of(lambda: make(**terms).fit(X), times)
+        alone = processor(make, terms, X, times)
+    clock_before, before = present.ask(X=X, terms=terms, estimator=label, times=times)
     shown = [f"{seconds:.3f}" for seconds in (clock, clock_before, alone, before)]
     ratios = [f"{r:.2f}" if r <= 1.2 else f"**{r:.2f}**" for r in (clock / clock_before, alone / before)]
     row = task, label, *shown[:2], ratios[0], *shown[2:], ratios[1], est.status_
@@ -83,13 +83,15 @@ def main():
     """One row per task and estimator."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", help="parts of names")
-    only, rows = parser.parse_args().only, []
+    parser.add_argument("--times", type=int, default=3, help="of which the best counts")
+    args = parser.parse_args()
+    only, rows = args.only, []
     with Present(PRESENT) as present:
         for task in TASKS:
             if only is None or any(part in task for part in only):
-                rows += [one_row(task, label, present) for label in ESTIMATORS]
+                rows += [one_row(task, label, present, args.times) for label in ESTIMATORS]
     header = ("task", "estimator", "s", "present, s", "ratio", "processor, s", "present, s", "ratio", "status")
-    write_table("speed_estimators", header, rows, f"{__doc__.strip()}\n\n{machine()}.")
+    write_table("speed_estimators", header, rows, f"{__doc__.strip()}\n\nBest of {args.times}. {machine()}.")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ Array = np.ndarray
 _PART, _MOST = 0.25, 0.75  # of the rows: a pilot takes the first at least,
 _PER_UNKNOWN = 2 * ENOUGH_ROWS  # and up to the second if this many per local parameter need it
 _PILOT_TOL = 0.3
-_FAR = 0.5  # standard errors of a term from the fixed point, above which the pilot takes all rows
+_FAR = 0.4  # standard errors from the fixed point, above which it takes all: a Newton step's, so that .5 is kept
 _NEAR, _MORE = 2.0, 2  # standard errors up to which more tilts are tried before, and how many: each about halves it
 
 
@@ -64,8 +64,8 @@ def learn_tilted(
 ) -> Tilted:
     """Pilot on a part of the rows, tilts on all, and pseudo-likelihood's Newton step at the answer.
 
-    f: pseudo-likelihood. Where the step is more than half a standard error of some term, but not far more, there are
-    up to two more tilts. Where these are not enough, or a problem is not solved, the pilot takes all rows instead.
+    f: pseudo-likelihood. Where the step is more than .4 standard errors of some term, but not far more, there are up
+    to two more tilts. Where these are not enough, or a problem is not solved, the pilot takes all rows instead.
     """
     n = f.samples.n_rows
     there = f.terms.rows_per_unknown(f.n)
@@ -102,24 +102,19 @@ def _tilts(
     ridge = no_ridge(f)
     if penalty is not None and pilot.status == "converged":
         ridge = penalty.matrix(f.terms, part.diagonal(f.terms.T @ pilot.tau), f.n)
-    start, fit, found = pilot.tau, pilot, None
-    for k in range(1, n_tilts + _MORE + 1):
-        if fit.status == "converged":
-            say(f"tilt {k}")
-            start = fit.tau
-            fit = newton(f.with_loss(TiltedScreening()).tilted(start), start, ridge, tol, max_iter)
-        if fit.status == "interrupted":
-            last = replace(fit, at=f(fit.tau), point=fit.tau, ridge=ridge)
-            return Tilted(last, start, part.samples.n_rows, k, np.nan)
-        if fit.status != "converged":
-            return found
-        if k >= n_tilts:
+    start, fit, k, found = pilot.tau, pilot, 0, None
+    while fit.status == "converged" and (found is None or (_FAR < found.distance <= _NEAR and k < n_tilts + _MORE)):
+        k += 1
+        say(f"tilt {k}")
+        start = fit.tau
+        fit = newton(f.with_loss(TiltedScreening()).tilted(start), start, ridge, tol, max_iter)
+        if k >= n_tilts and fit.status == "converged":
             answer = replace(fit, at=f(fit.tau), point=fit.tau, trace=[*pilot.trace, ("tilts", f.n, fit.n_iter)])
-            answer.covariance = sandwich(f, answer)
-            distance = _distance(answer, ridge, answer.covariance)
-            found = Tilted(answer, start, part.samples.n_rows, k, distance)
-            if not _FAR < distance <= _NEAR:
-                break
+            answer.covariance = covariance = sandwich(f, answer)
+            found = Tilted(answer, start, part.samples.n_rows, k, _distance(answer, ridge, covariance))
+    if fit.status == "interrupted":
+        answer = replace(fit, at=f(fit.tau), point=fit.tau, ridge=ridge)
+        return Tilted(answer, start, part.samples.n_rows, k, np.nan)
     return found
 
 
