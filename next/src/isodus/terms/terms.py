@@ -12,7 +12,7 @@ from scipy.sparse.linalg import lsqr
 
 from ..axes import Axis
 from .keys import Key, Product, closed, key_of, product_of
-from .transform import condition, for_each, of_powers, on_other_axes
+from .transform import condition, of_powers, on_other_axes
 
 __all__ = ["Local", "Terms"]
 
@@ -284,7 +284,9 @@ class Terms:
         It is Σ_ij ½ P_ij y_i y_j − Σ_i (P (m − c))_i y_i with y = x − c = u φ_0, so that y_i y_j is one product.
         """
         power = np.array([axis.powers is not None for axis in self.axes])
-        B = for_each(self.axes, lambda axis: np.linalg.inv(axis.powers()) if axis.powers else np.eye(2))  # 1, x … in φ
+        each = {id(axis): axis for axis in self.axes}
+        inverse = {k: np.linalg.inv(axis.powers()) if axis.powers else np.eye(2) for k, axis in each.items()}
+        B = [inverse[id(axis)] for axis in self.axes]  # (1, x, …) in (1, φ)
         c, u = np.array([b[1, :2] for b in B]).T
         P = np.where(np.outer(power, power), precision, 0.0)
         value: dict[Product, float] = {((i, 0),): -v for i, v in enumerate(u * (P @ (mean - c))) if power[i]}
