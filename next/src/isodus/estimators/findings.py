@@ -194,6 +194,8 @@ def _worse(scored: HeldOut, f: Objective, penalty: Penalty, predicting: str) -> 
     elif by_folds(penalty):
         remedy = "Lower the degree." if f.terms.degrees.max() > 2 else "Use more rows or fewer columns."
     text = f"Held out, this model scores {loss} per variable below {better}. {remedy}"
+    if f.loss.quadratic and not scored.gain > -1:
+        text += " Score matching does not see how much mass its model has elsewhere than at the rows."
     numbers = {"score": scored.score, "reference": scored.reference_score, "gain": scored.gain}
     return Note("held out", "warning", (), numbers, text)
 

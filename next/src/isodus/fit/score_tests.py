@@ -100,16 +100,14 @@ def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups:
     """uᵀ(Σ e eᵀ)⁻¹u at the optimum without the block, by Newton's steps."""
     rest = np.setdiff1d(np.arange(len(fit.tau)), block)
     try:
-        tau, last = _first_guess(f, fit, bread, block, rest), np.inf
-        while last >= _CLOSE:
-            M, step, distance = _at(f, fit, tau, block, rest)
-            if not distance < 0.5 * last:
-                tau = _fitted_without(f, fit, block)
-                M, step, distance = *_at(f, fit, tau, block, rest)[:2], 0.0
+        tau, M = _stepped_without(f, fit, bread, block, rest)
+    except (np.linalg.LinAlgError, ValueError):  # the whole fit's quadratic is of no use there
+        try:
+            tau = _fitted_without(f, fit, block)
+            M, step, _ = _at(f, fit, tau, block, rest)
             tau[rest] -= step
-            last = distance
-    except (np.linalg.LinAlgError, ValueError):
-        return np.nan
+        except (np.linalg.LinAlgError, ValueError):
+            return np.nan
     P = np.zeros((len(block), len(tau)))  # e = P s
     P[:, block], P[:, rest] = np.eye(len(block)), -M.T
     unknowns = [own for own, _ in f.terms.local_T]
@@ -123,6 +121,18 @@ def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups:
 
     around, u = spread(scored, f.samples.n_rows, groups, lags)
     return float(u @ _solved(around, u))
+
+
+def _stepped_without(f: Objective, fit: Fit, bread: Array, block: Array, rest: Array) -> tuple[Array, Array]:
+    """τ at the optimum without a block, by steps from `_first_guess`, and A_rr⁻¹ A_rb; an error where they fail."""
+    tau, last = _first_guess(f, fit, bread, block, rest), np.inf
+    while last >= _CLOSE:
+        M, step, distance = _at(f, fit, tau, block, rest)
+        if not distance < 0.5 * last:
+            raise ValueError("steps do not become shorter")
+        tau[rest] -= step
+        last = distance
+    return tau, M
 
 
 def _first_guess(f: Objective, fit: Fit, bread: Array, block: Array, rest: Array) -> Array:
