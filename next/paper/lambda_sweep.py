@@ -70,14 +70,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                     excess(errors, LAMBDA[form]),
                     most=_NEAR,
                     stated=stated,
-                    remark=f"times; the best is λ = {errors.mean(axis=1).idxmin():g}",
+                    unit="times",
+                    remark=f"the best is λ = {errors.mean(axis=1).idxmin():g}",
                 ),
                 Claim(
                     f"{where}: flat beyond (here: to 4λ at most {_FLAT} times the error of the best)",
                     max((excess(errors, v) for v in beyond), key=lambda figure: figure.value),
                     most=_FLAT,
                     stated=stated,
-                    remark=f"times; no pair is left from λ = {empty.min():.3g} on" if len(empty) else "times",
+                    unit="times",
+                    remark=f"no pair is left from λ = {empty.min():.3g} on" if len(empty) else "",
                 ),
             ]
     return found

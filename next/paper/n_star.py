@@ -96,7 +96,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ratio(by_way[_IS][last], by_way[_PL][last]),
             most=1.5,
             stated=False,
-            remark="times as many",
+            unit="times",
         ),
         Claim(
             "45 recoveries in a row show a probability above 0.95 with a confidence of 90 %",

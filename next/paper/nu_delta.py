@@ -79,26 +79,30 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "than half of the range of ν)",
             blown,
             least=0.5,
-            remark=f"of the range; at ν = {low:g} {_mean(found)[first][low] / np.mean(fixed):.3g} times",
+            unit="of the range",
+            remark=f"at ν = {low:g} {_mean(found)[first][low] / np.mean(fixed):.3g} times",
         ),
         Claim(
             f"beyond there is a flat valley (here: for ν, δ ≥ 1 the largest error is at most {_FLAT:g} times the best)",
             ratio(*_ends(found, valley)),
             most=_FLAT,
-            remark="times; largest at ν = {:g}, δ = {:g}".format(*valley(_mean(found)).idxmax()),
+            unit="times",
+            remark="largest at ν = {:g}, δ = {:g}".format(*valley(_mean(found)).idxmax()),
         ),
         Claim(
             f"as δ grows almost any ν gives a small error (here: at δ = {last:g} at most {_FLAT:g} times the least for "
             "at least 90 % of the range of ν)",
             good,
             least=0.9,
-            remark=f"of the range; at ν = {low:g} {_mean(found)[last][low] / _mean(found)[last].min():.3g} times",
+            unit="of the range",
+            remark=f"at ν = {low:g} {_mean(found)[last][low] / _mean(found)[last].min():.3g} times",
         ),
         Claim(
             f"accuracy at ν = δ = 2 similar to that of pseudo-likelihood (here: at most {SIMILAR} times the error)",
             ratio(fixed, error[LIKELIHOOD]),
             most=SIMILAR,
             stated=False,
+            unit="times",
             remark=f"{ratio(fixed, error[OURS]).value:.2f} times that of ISODUS by default",
         ),
     ]

@@ -86,14 +86,15 @@ class AgainstN:
                 ratio(error[PAPER], error[LIKELIHOOD]),
                 most=SIMILAR,
                 stated=self.compared,
-                remark=f"times; {others}",
+                unit="times",
+                remark=others,
             ),
             Claim(
                 f"{OURS}: as accurate as pseudo-likelihood (here: {at_n} at most 1.01 times the error)",
                 ratio(error[OURS], error[LIKELIHOOD]),
                 most=1.01,
                 stated=False,
-                remark="times",
+                unit="times",
             ),
         ]
 

@@ -37,12 +37,15 @@ class Claim(NamedTuple):
     least: float = -np.inf
     most: float = np.inf
     stated: bool = True
+    unit: str = ""
     remark: str = ""
 
     @property
     def measured(self) -> str:
         """The figure in words."""
-        return f"{self.figure}{'; ' if self.remark else ''}{self.remark}"
+        value, *interval = str(self.figure).split(" (")
+        unit, rest = f" {self.unit}" if self.unit else "", f" ({interval[0]}" if interval else ""
+        return f"{value}{unit}{rest}{'; ' if self.remark else ''}{self.remark}"
 
     @property
     def verdict(self) -> str:

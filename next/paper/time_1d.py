@@ -25,11 +25,15 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     sums = f"{over(table, n, JOINT, PAPER)} times for one θ"
     return [
         Claim(
-            f"{text}, by an adaptive integral per row", over(table, n, ADAPTIVE, PAPER), 1.0, remark=f"times, n = {n:,}"
+            f"{text}, by an adaptive integral per row",
+            over(table, n, ADAPTIVE, PAPER),
+            1.0,
+            unit="times",
+            remark=f"n = {n:,}",
         ),
-        Claim(f"{text}, by one for all rows", over(table, n, ONCE, PAPER), 1.0, stated=False, remark="times"),
-        Claim(f"{text}, by sums", over(table, n, LIKELIHOOD, PAPER), 1.0, stated=False, remark=f"times, {sums}"),
-        Claim(f"{text} by default, by sums", over(table, n, JOINT, OURS), 1.0, stated=False, remark="times"),
+        Claim(f"{text}, by one for all rows", over(table, n, ONCE, PAPER), 1.0, stated=False, unit="times"),
+        Claim(f"{text}, by sums", over(table, n, LIKELIHOOD, PAPER), 1.0, stated=False, unit="times", remark=sums),
+        Claim(f"{text} by default, by sums", over(table, n, JOINT, OURS), 1.0, stated=False, unit="times"),
         linear(table, stated=False),
     ]
 

@@ -27,14 +27,14 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     adaptive, sums = (interval(at(table, n, method) * (1e6 / n)) for method in (ADAPTIVE, JOINT))
     return [
         linear(table),
-        Claim(f"{text}, by an adaptive integral per row", adaptive, least=3600, remark="s"),
-        Claim(f"{text}, by sums", sums, least=3600, stated=False, remark="s"),
+        Claim(f"{text}, by an adaptive integral per row", adaptive, least=3600, unit="s"),
+        Claim(f"{text}, by sums", sums, least=3600, stated=False, unit="s"),
         Claim(
             f"pseudo-likelihood by sums is slower than ISODUS by default (n = {n:,})",
             over(table, n, JOINT, OURS),
             least=1.0,
             stated=False,
-            remark="times",
+            unit="times",
         ),
     ]
 

@@ -26,18 +26,25 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     """Accuracy; the paper's run times beside ours."""
     n = table["n"].max()
     seven, ours = f"at n = {n:,} pseudo-likelihood takes 7,000 times as long (here: at least 3,500)", dict(stated=False)
-    joint = f"times, and {over(table, n, JOINT, PAPER)} times for one θ"
+    joint = f"{over(table, n, JOINT, PAPER)} times for one θ"
     found = [
         *_STUDY.claims(table),
         linear(table),
-        Claim(f"at n = {n:,} ISODUS takes 9 s (here: at most)", interval(at(table, n, PAPER)), most=9.0, remark="s"),
-        Claim(f"{seven}, by an adaptive integral per row", over(table, n, ADAPTIVE, PAPER), 3500, remark="times"),
-        Claim(f"{seven}, by sums", over(table, n, LIKELIHOOD, PAPER), 3500, remark=joint, **ours),
-        Claim(f"{JOINT} takes 0.5 to 2 times as long as {OURS}", over(table, n, JOINT, OURS), 0.5, 2.0, **ours),
+        Claim(f"at n = {n:,} ISODUS takes 9 s (here: at most)", interval(at(table, n, PAPER)), most=9.0, unit="s"),
+        Claim(f"{seven}, by an adaptive integral per row", over(table, n, ADAPTIVE, PAPER), 3500, unit="times"),
+        Claim(f"{seven}, by sums", over(table, n, LIKELIHOOD, PAPER), 3500, unit="times", remark=joint, **ours),
+        Claim(
+            f"{JOINT} takes 0.5 to 2 times as long as {OURS}",
+            over(table, n, JOINT, OURS),
+            0.5,
+            2.0,
+            unit="times",
+            **ours,
+        ),
     ]
     if (table["method"] == IPOPT).any():
         text = f"at n = {n:,} Ipopt takes at least 24 times as long on the same problems"
-        found.append(Claim(text, over(table, n, IPOPT, PAPER), 24.0, remark="times", **ours))
+        found.append(Claim(text, over(table, n, IPOPT, PAPER), 24.0, unit="times", **ours))
     return found
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy.integrate import quad
 
-from isodus import PolynomialModel
-from isodus.datasets import paper_pair, paper_pair_theta
-from paper import STUDIES, degree_ratio, study
+from isodus import ISODUS, L1, IsodusWarning, PolynomialModel, PowerReference
+from isodus.datasets import gaussian, paper_pair, paper_pair_theta, regular_precision
+from paper import STUDIES, degree_ratio, penalized, study
 from paper import page as pages
 from paper import statistics as st
 from paper.methods import LIKELIHOOD, PAPER, estimators, learn
@@ -109,6 +109,18 @@ def test_random_energies_have_a_density_within_reach():
 
 def test_the_page_is_that_of_the_results():
     assert (DOCS / "paper.md").read_text("utf-8") == pages.page(study.RESULTS, DOCS), "Run make paper SIZE=standard."
+
+
+def test_the_penalised_estimator_is_the_public_one():
+    """Where its answer is a density."""
+    X, reference = gaussian(2000, regular_precision(6), 1), PowerReference(nu=2.0, delta=2.0, link="plain")
+    penalty = L1(0.35, units="paper", rule="and", refit=False)
+    options = dict(reference=reference, penalty=penalty, scale=None, consensus="geometric")
+    with pytest.warns(IsodusWarning, match="Held out"):
+        public = ISODUS(2, min_degree=2, **options).fit(X)
+    ours = penalized.learned(penalized.CODE, X, [0.35])[0]
+    assert np.abs(ours - penalized.precision(public.model_.to_dict(), 6)).max() < 1e-6
+    assert 0 < np.count_nonzero(penalized.couplings(ours)) < 15
 
 
 def test_methods_are_the_papers():
