@@ -330,9 +330,9 @@ class Stop:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(("strength", "after"), [("ebic", 6), ("cv", 20), ("stars", 90)])
-def test_an_interrupted_path_is_kept(strength, after):
-    path = np.geomspace(0.3, 0.05, 8).tolist()
+@pytest.mark.parametrize(("strength", "after", "first"), [("ebic", 6, 0.3), ("cv", 20, 0.3), ("stars", 45, 0.6)])
+def test_an_interrupted_path_is_kept(strength, after, first):
+    path = np.geomspace(first, 0.05, 8).tolist()
     est = PseudoLikelihood(4, penalty=L1(strength, path=path), progress=Stop(after))
     text = warned(est, X[:300, :3])
     assert (

@@ -31,8 +31,8 @@ class L1(BaseEstimator):
     ----------
     strength : float or {"ebic", "cv", "stars"}, default="ebic"
         λ; or how it is chosen along a path. "ebic": the extended information criterion of pseudo-likelihood, for rows
-        that are independent. "cv": the held-out score of `folds` folds. "stars": the smallest λ whose terms are the
-        same in most halves of the rows.
+        that are independent. "cv": the held-out score of `folds` folds. "stars": the smallest λ
+        down to which halves of the rows disagree on at most 5 % of the penalised terms.
     units : {"noise", "raw", "paper"}, default="noise"
         Units of λ. "noise": of each term's slope in one row, so that λ√n is how many standard errors a term must show.
         "raw": λ itself is what |θ| costs. "paper": λ√(log p / n) is.

@@ -151,19 +151,21 @@ def by_folds(
 
 
 def by_stability(whole: Problem, halves: Iterator[Problem], strengths: Sequence[float], rule: str) -> SparsePath:
-    """The smallest strength at which halves of the rows disagree on at most 5 % of the terms that any of them keeps.
+    """The smallest strength down to which halves of the rows disagree on at most 5 % of the penalised terms.
 
-    Two halves disagree with chance 2ξ(1 − ξ) on a term that the share ξ of them keeps.
+    Two halves disagree with chance 2ξ(1 − ξ) on a term that the share ξ of them keeps (Liu, Roeder and Wasserman 2010).
     """
     found: list[tuple[float, int, float]] = []
-    stopped = False
+    stopped, worst, penalised = False, 0.0, max(np.count_nonzero(whole.candidates), 1)
     try:
         paths = [half.path(strengths) for half in halves]
         for solution in whole.path(strengths):
             kept = whole.kept(solution, rule)
             share = np.mean([whole.kept(next(path), rule) for path in paths], axis=0)
-            unstable = float(np.sum(2 * share * (1 - share)) / max(np.count_nonzero(share), 1))
-            found.append((solution.strength, whole.count(kept), unstable))
+            worst = max(worst, float(np.sum(2 * share * (1 - share))) / penalised)
+            found.append((solution.strength, whole.count(kept), worst))
+            if worst > _UNSTABLE:
+                break
     except KeyboardInterrupt:
         if not found:
             raise
