@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..fit.learn import no_ridge, starts
 from ..fit.newton import Fit, Status
 from ..fit.nodewise import NodeFit, learn_nodes
 from ..fit.objective import Objective
+from ..fit.penalties import ENOUGH_ROWS
 from ..losses import Loss
 from ..terms import Terms
 
@@ -21,6 +22,7 @@ __all__ = ["Solved", "by_nodes", "in_powers"]
 
 Array = np.ndarray
 _FOLD_TOL = 0.3
+_RUNG = 16  # every how many rows nodes are solved first
 
 
 class Solved(NamedTuple):
@@ -51,7 +53,7 @@ def by_nodes(
     f: the objective that scores and folds are taken from. remedy: for variables without an answer.
     """
     g = in_powers(f, loss)
-    fits = learn_nodes(g, starts(g), tol, max_iter, keep=True)
+    fits = learn_nodes(g, _begin(g, max_iter), tol, max_iter, keep=True)
 
     def back(found: Array, of: Objective = g) -> Array:
         """From the unknowns of the nodes to those of the model."""
@@ -62,13 +64,23 @@ def by_nodes(
 
     def refit(part: Objective, start: Array, n: float) -> Array:
         h = in_powers(part, loss)
-        again = learn_nodes(h, starts(h), _FOLD_TOL, max_iter)
+        again = learn_nodes(h, _begin(h, max_iter), _FOLD_TOL, max_iter)
         return back(combined(kind, h, again, covariance=False)[0], h)
 
     tau = back(combined(kind, g, fits, covariance=False)[0])
     status, steps = max((fit.status for fit in fits), key=get_args(Status).index), max(fit.n_iter for fit in fits)
     fit = Fit(tau, f(tau, 0), tau, status, steps, no_ridge(f), [("nodes", f.n, steps)])
     return Solved(f, fit, refit, covariance, _failed(f, fits, remedy), g), fits
+
+
+def _begin(g: Objective, max_iter: int) -> list[Array | Mapping[int, Array]]:
+    """Where the nodes begin: the answers of a part of the rows, where these are enough."""
+    n = g.samples.n_rows
+    if not g.samples.in_memory or g.terms.rows_per_unknown(n // _RUNG) < ENOUGH_ROWS:
+        return [*starts(g)]
+    part = g.take(np.arange(0, n, _RUNG))
+    fits = learn_nodes(part, starts(part), _FOLD_TOL, max_iter)
+    return [{i: fit.tau for i, fit in enumerate(fits)}] if all(f.status == "converged" for f in fits) else [*starts(g)]
 
 
 def _failed(f: Objective, fits: list[NodeFit], remedy: str) -> list[Note]:

@@ -28,6 +28,7 @@ __all__ = [
 
 Array = np.ndarray
 Refit = Callable[[Objective, Array, float], Array]
+_LOOKED = 20_000  # rows that a first look at a score takes, where it is not known
 _ROUNDING = 1e-9  # of a score, of which a Gaussian's own fit may be below it
 _STEPS = 50  # of each stage of a fold's fit, which starts from the answer
 
@@ -129,8 +130,10 @@ def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
     more = max(0.0, len(f.axes) + 1 - f.terms.m / f.terms.copies)
     if not np.isfinite(fit.at.value) or more > f.n:
         return False
+    known = fit.at.nodes if f.loss == PseudoLikelihoodLoss() and fit.at.hessian is not None else None
+    if known is None and f.samples.in_memory:
+        f = f.take(np.arange(0, f.samples.n_rows, -(-f.samples.n_rows // _LOOKED)))
     columns, reference, _ = reference_scores(f, f)
-    known = fit.at.nodes if f.loss == PseudoLikelihoodLoss() else None
     score = float(node_scores(f, fit.tau, known)[columns].mean())
     return not score >= reference - by - more / f.n - _ROUNDING * abs(reference)
 

@@ -156,7 +156,7 @@ def by_stability(whole: Problem, halves: Iterator[Problem], strengths: Sequence[
     Two halves disagree with chance 2ξ(1 − ξ) on a term that the share ξ of them keeps (Liu, Roeder and Wasserman 2010).
     """
     found: list[tuple[float, int, float]] = []
-    stopped, worst, penalised = False, 0.0, max(np.count_nonzero(whole.candidates), 1)
+    stopped, worst, penalised = False, 0.0, max(int(np.count_nonzero(whole.candidates)), 1)
     try:
         paths = [half.path(strengths) for half in halves]
         for solution in whole.path(strengths):
