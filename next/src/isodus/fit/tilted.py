@@ -24,7 +24,7 @@ Array = np.ndarray
 _PART, _MOST = 0.25, 0.75  # of the rows: a pilot takes the first at least,
 _PER_UNKNOWN = 2 * ENOUGH_ROWS  # and up to the second if this many per local parameter need it
 _PILOT_TOL = 0.3
-_FAR = 0.4  # standard errors from the fixed point, above which it takes all: a Newton step's, so that .5 is kept
+_FAR = 0.45  # standard errors from the fixed point, above which it takes all: a Newton step's, so that .5 is kept
 _NEAR, _MORE = 2.0, 2  # standard errors up to which more tilts are tried before, and how many: each about halves it
 
 
@@ -64,7 +64,7 @@ def learn_tilted(
 ) -> Tilted:
     """Pilot on a part of the rows, tilts on all, and pseudo-likelihood's Newton step at the answer.
 
-    f: pseudo-likelihood. Where the step is more than .4 standard errors of some term, but not far more, there are up
+    f: pseudo-likelihood. Where the step is more than .45 standard errors of some term, but not far more, there are up
     to two more tilts. Where these are not enough, or a problem is not solved, the pilot takes all rows instead.
     """
     n = f.samples.n_rows
