@@ -1,6 +1,7 @@
 """scikit-learn's conventions."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from isodus import PseudoLikelihood, Ridge, datasets
+from isodus import ISODUS, PowerReference, PseudoLikelihood, Ridge, ScoreMatching, TiltedReference, datasets
 
 FEW = "its columns have two or three values, which are no density on the line: refused by name"
 EXPECTED = {
@@ -27,13 +28,27 @@ ABOVE_DEGREE_TWO = {
 }
 
 
+RIDGE = "it has fewer rows than terms and no ridge: refused by name"
+WITHOUT_A_RIDGE = dict.fromkeys(
+    ["check_n_features_in_after_fitting", "check_dtype_object", "check_estimators_nan_inf"], RIDGE
+)
+
+
 def expected(estimator):
-    return EXPECTED | (ABOVE_DEGREE_TWO if estimator.degree > 2 else {})
+    ridge = {} if getattr(estimator, "reference", None) is None else WITHOUT_A_RIDGE
+    return EXPECTED | ridge | (ABOVE_DEGREE_TWO if estimator.degree > 2 else {})
 
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [PseudoLikelihood(n_jobs=1), PseudoLikelihood(scale="cdf", n_jobs=1), PseudoLikelihood(2, n_jobs=1)],
+    [
+        PseudoLikelihood(n_jobs=1),
+        PseudoLikelihood(scale="cdf", n_jobs=1),
+        PseudoLikelihood(2, n_jobs=1),
+        ISODUS(n_jobs=1),
+        ISODUS(reference=PowerReference(1.0), n_jobs=1),
+        ScoreMatching(n_jobs=1),
+    ],
     expected_failed_checks=expected,
 )
 def test_check_estimator(estimator, check):
@@ -54,8 +69,52 @@ def test_clone_and_parameters(pair):
     assert not hasattr(clone(fitted), "model_")
 
 
-def test_a_pickle_scores_the_same(pair):
-    est = PseudoLikelihood(4).fit(pair)
+OTHERS = [
+    ISODUS(4, n_jobs=1),
+    ISODUS(4, reference=PowerReference(nu=0.5), consensus="mean", n_jobs=1),
+    ISODUS(4, reference=TiltedReference(n_tilts=3), n_jobs=1),
+    ScoreMatching(4, n_jobs=1),
+    PseudoLikelihood(4, consensus="geometric", n_jobs=1),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Held out")
+@pytest.mark.parametrize("est", OTHERS, ids=str)
+def test_clone_of_other_estimators(est, pair):
+    assert str(clone(est)) == str(est)
+    assert clone(est).get_params(deep=False).keys() == est.get_params(deep=False).keys()
+    assert not hasattr(clone(est.fit(pair)), "model_")
+    assert eval(str(est)).get_params().keys() == est.get_params().keys()
+
+
+@pytest.mark.filterwarnings("ignore:Held out")
+def test_parameters_of_a_reference(pair):
+    est = ISODUS(4, reference=PowerReference(), n_jobs=1)
+    assert est.get_params()["reference__nu"] == "auto"
+    est.set_params(reference__nu=0.5, reference__delta=1.0, consensus="mean")
+    assert est.fit(pair).nu_.tolist() == [0.5, 0.5]
+    assert est.reference_.delta == 1.0
+    assert set(clone(est).get_params()) == set(est.get_params())
+    search = GridSearchCV(ISODUS(4, reference=PowerReference(), n_jobs=1), {"reference__nu": [0.05, 5.0]}, cv=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert search.fit(pair).best_params_["reference__nu"] == 0.05
+
+
+@pytest.mark.filterwarnings("ignore:Held out")
+def test_a_fit_leaves_nothing_of_the_one_before(pair):
+    est = ISODUS(4, reference=PowerReference(0.5), n_jobs=1).fit(pair)
+    assert {"nu_", "effective_samples_"} <= set(vars(est))
+    est.set_params(reference=None).fit(pair)
+    assert not {"nu_", "effective_samples_", "precision_"} & set(vars(est))
+    est.set_params(degree=2).fit(pair)
+    assert est.precision_.shape == (2, 2)
+
+
+@pytest.mark.filterwarnings("ignore:Held out")
+@pytest.mark.parametrize("est", [PseudoLikelihood(4), *OTHERS], ids=str)
+def test_a_pickle_scores_the_same(est, pair):
+    est = clone(est).fit(pair)
     again = pickle.loads(pickle.dumps(est))
     assert_array_equal(again.score_samples(pair), est.score_samples(pair))
     assert_array_equal(again.model_.theta, est.model_.theta)

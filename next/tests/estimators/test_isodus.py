@@ -277,6 +277,12 @@ def test_collapsed_weights_are_named():
     assert np.all(est.effective_samples_ < 75)
 
 
+def test_a_consensus_that_is_no_density_is_named():
+    X = np.random.default_rng(0).uniform(-1, 1, (30, 2)) ** 9
+    with pytest.raises(ValueError, match="The consensus is no density in columns 'x0', 'x1': its energy has no lower"):
+        quietly(ISODUS(2, reference=PowerReference(1.0), n_jobs=1), X)
+
+
 def test_score_matching_needs_derivatives():
     X = np.column_stack([RNG.standard_normal(300), RNG.integers(0, 3, 300)])
     with pytest.raises(ValueError, match="Column 'x1' is on an axis without derivatives"):

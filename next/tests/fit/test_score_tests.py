@@ -10,7 +10,9 @@ from scipy.stats import chi2
 from scipy.stats import f as fisher
 from statsmodels.stats.sandwich_covariance import S_hac_simple
 
+from isodus import PseudoLikelihood
 from isodus.axes import WholeLine
+from isodus.datasets import curved
 from isodus.fit.learn import learn
 from isodus.fit.penalties import Ridge
 from isodus.fit.sandwich import sandwich
@@ -163,3 +165,11 @@ def test_levels_of_independent_skewed_columns():
     rejected = np.mean(np.array(p_values) < 0.05)
     assert 0.02 < rejected < 0.085
     assert_allclose(np.mean(p_values), 0.5, atol=0.06)
+
+
+@pytest.mark.parametrize("n", [500, 16_000])
+def test_where_the_quadratic_of_the_whole_fit_is_of_no_use(n):
+    """½x² + 4(y − .6x²)², whose fit without the interaction is far from the whole fit."""
+    test = PseudoLikelihood(4, n_jobs=1).fit(curved(n, seed=3)).model_.fitted.interaction_tests()[0]
+    assert test.method == "score"
+    assert test.p_value < 1e-10

@@ -171,7 +171,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
                 check_terms(f.terms, samples, penalty)
                 found, self.path_, self.held_out_ = self._optimum(f, spec, penalty, seed, parts, bar.say)
         f, fit = found.f, found.fit
-        check_finite(f, fit)
+        check_finite(f, fit, self._by_nodes)
         lags = automatic_lags(f, fit.tau) if lags == "auto" else lags or 0
         covariance = tests = None
         if isinstance(penalty, L1) and not penalty.refits:

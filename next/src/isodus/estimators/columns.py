@@ -214,7 +214,7 @@ def check_terms(terms: Terms, samples: Samples, penalty: Penalty) -> None:
     if penalty is None and terms.rows_per_unknown(samples.n) < 1:
         raise ValueError(
             f"{samples.n_rows:,} rows are too few for {terms.m:,} terms per variable without a penalty. "
-            "Use penalty='weak', a lower degree, or more rows."
+            "Use penalty='weak' (without consensus and PowerReference), a lower degree, or more rows."
         )
     if _decides(penalty) or terms.copies > 1:
         return

@@ -157,11 +157,16 @@ def unresolved_notes(names: Sequence[str], unresolved: Array, n_rows: int) -> li
     return [Note("unresolved integrals", "warning", tuple(bad), bad, text)]
 
 
-def check_finite(f: Objective, fit: Fit) -> None:
+def check_finite(f: Objective, fit: Fit, by_nodes: bool = False) -> None:
     """An error where the objective has no value: conditional densities so narrow that no number of nodes finds them."""
     if np.isfinite(fit.at.value):
         return
     lost = ~np.isfinite(fit.at.nodes) | (fit.at.unresolved > 0)
+    if by_nodes:
+        raise ValueError(
+            f"The consensus is no density in columns {listed(np.array(f.samples.names)[lost].tolist())}: its energy has "
+            "no lower bound there. Use PseudoLikelihood or TiltedReference without consensus, or more rows."
+        )
     lower = "use degree=2, " if f.terms.degrees.max() > 2 else ""
     raise ValueError(
         f"Conditional densities of columns {listed(np.array(f.samples.names)[lost].tolist())} cannot be integrated: "
