@@ -22,7 +22,7 @@ PROCESSES = 2
 _SIZES = {  # p, graphs, successes in a row, steps up and down
     "tiny": ((4, 6), 2, 1, 2000, 1000),
     "quick": ((6, 8, 10), 2, 2, 1000, 500),
-    "standard": ((8, 12, 18, 27), 3, 10, 400, 160),
+    "standard": ((8, 12, 18, 28), 3, 10, 400, 160),
 }
 _KAPPA, _MOST, _RUNG = 0.25, 100_000, 1.25
 _IS, _PL = "ISODUS, text: λ = 0.35, |θ|", "pseudo-likelihood, text: λ = 2.3, |θ|"

@@ -69,7 +69,7 @@ class AgainstN:
         law = f"error ∝ 1/√n {from_n} (here: exponent within 0.05 of −1/2)"
         others = f"{ratio(error[PAPER], error[SCORE]):.2f} times that of score matching"
         return [
-            Claim(f"{PAPER}: {law}", interval(exponents[PAPER]), -0.55, -0.45, True, f"over all n {every}"),
+            Claim(f"{PAPER}: {law}", interval(exponents[PAPER]), -0.55, -0.45, remark=f"over all n {every}"),
             *(
                 Claim(f"{m}: {law}", interval(exponents[m]), -0.55, -0.45, self.compared and m == LIKELIHOOD)
                 for m in METHODS[1:]
