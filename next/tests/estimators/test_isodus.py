@@ -280,7 +280,7 @@ def test_collapsed_weights_are_named():
 def test_a_consensus_that_is_no_density_is_named():
     rng = np.random.default_rng(0)  # two values apart, which no Gaussian has
     X = rng.choice([-1.0, 1.0], (300, 2)) + 0.1 * rng.standard_normal((300, 2))
-    with pytest.raises(ValueError, match="The consensus is no density in columns 'x0', 'x1': its energy has no lower"):
+    with pytest.raises(ValueError, match="The consensus cannot be integrated in columns 'x0', 'x1', where its energy"):
         quietly(ISODUS(2, reference=PowerReference(1.0), n_jobs=1), X)
 
 

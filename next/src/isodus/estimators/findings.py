@@ -164,8 +164,8 @@ def check_finite(f: Objective, fit: Fit, by_nodes: bool = False) -> None:
     lost = ~np.isfinite(fit.at.nodes) | (fit.at.unresolved > 0)
     if by_nodes:
         raise ValueError(
-            f"The consensus is no density in columns {listed(np.array(f.samples.names)[lost].tolist())}: its energy "
-            "has no lower bound there. Use PseudoLikelihood or TiltedReference without consensus, or more rows."
+            f"The consensus cannot be integrated in columns {listed(np.array(f.samples.names)[lost].tolist())}, where "
+            "its energy has no lower bound. Use PseudoLikelihood or TiltedReference without consensus, or more rows."
         )
     lower = "use degree=2, " if f.terms.degrees.max() > 2 else ""
     raise ValueError(
