@@ -231,7 +231,7 @@ def off_centre(n: int, seed: int) -> Array:
     """Its samples: of many rows of the pair, those kept with probability exp(−2x + 1.5y − 5), at most 1."""
     rng, out, got = np.random.default_rng(seed), np.empty((n, 2)), 0
     while got < n:
-        x = datasets.paper_pair(8 * n, rng)
+        x = datasets.paper_pair(min(120 * n, 4_000_000), rng)  # 1.2 % of them are kept
         keep = x[rng.random(len(x)) < np.exp(x @ [-2.0, 1.5] - 5.0)][: n - got]
         out[got : got + len(keep)] = keep
         got += len(keep)
