@@ -10,6 +10,6 @@ STATED = (
     "per point)."
 )
 PROCESSES = 2
-_SIZES = {"tiny": ((300, 1000), 2), "quick": ((1000, 3162, 10_000), 20), "standard": (HALF_DECADES[:5], 90)}
+_SIZES = {"tiny": ((300, 1000), 2), "quick": ((1000, 3162, 10_000), 20), "standard": (HALF_DECADES[:5], 240)}
 _STUDY = AgainstN(paper_1d, paper_1d_theta, dict(degree=4), _SIZES, seed=6, start=3162)
 tasks, repetition, claims, draw = _STUDY.tasks, _STUDY.repetition, _STUDY.claims, _STUDY.draw

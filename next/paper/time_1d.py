@@ -14,7 +14,7 @@ from .timing import ADAPTIVE, ONCE, draw_seconds, linear, over
 TITLE = "Run time against n, one variable of degree 4"
 STATED = "Pseudo-likelihood is slower than ISODUS, by the adaptive integrals that it takes."
 PROCESSES = 1
-_SIZES = {"tiny": ((500, 1000), 2), "quick": ((1000, 10_000), 4), "standard": ((3162, 31_623, 316_228), 4)}
+_SIZES = {"tiny": ((500, 1000), 2), "quick": ((1000, 10_000), 4), "standard": ((3162, 31_623, 316_228), 12)}
 _STUDY = AgainstN(paper_1d, paper_1d_theta, dict(degree=4), _SIZES, seed=7, adaptive=20, peers=6)
 tasks, repetition = _STUDY.tasks, _STUDY.repetition
 

@@ -14,7 +14,7 @@ from .timing import ADAPTIVE, at, draw_seconds, linear, over
 TITLE = "Run time against n, four variables of degree 4"
 STATED = "The run time of ISODUS is linear in n; pseudo-likelihood is essentially intractable."
 PROCESSES = 1
-_SIZES = {"tiny": ((200, 400), 2), "quick": ((1000, 3162), 2), "standard": ((10_000, 31_623, 100_000), 3)}
+_SIZES = {"tiny": ((200, 400), 2), "quick": ((1000, 3162), 2), "standard": ((10_000, 31_623, 100_000), 10)}
 _TERMS = dict(degree=4, max_order=4)
 _STUDY = AgainstN(paper_4d, paper_4d_theta, _TERMS, _SIZES, seed=11, adaptive=10, peers=5)
 tasks, repetition = _STUDY.tasks, _STUDY.repetition

@@ -31,7 +31,7 @@ def peers(X: np.ndarray, by_sums: Fit, ours: Fit, count: int) -> dict[str, Fit]:
     fits = {ADAPTIVE: Fit({}, took, by_sums.steps, True)}
     if X.shape[1] == 1:  # no other variables, so that the integrals of all rows are the same
         fits[ONCE] = Fit({}, took / len(X), by_sums.steps, True)
-    elif casadi is not None:
+    elif X.shape[1] == 2 and casadi is not None:  # with more it takes gigabytes
         started = time.process_time()
         fits[IPOPT] = Fit(ipopt(X, list(ours.theta)), time.process_time() - started, 0, True)
     return fits
