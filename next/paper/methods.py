@@ -69,5 +69,5 @@ def mean_error(theta: Theta, truth: Theta) -> float:
 
 
 def generator(*seed: int) -> np.random.Generator:
-    """Of a study, a set and whatever else tells samples apart."""
+    """Of a study, a set and whatever else distinguishes samples."""
     return np.random.default_rng(seed)

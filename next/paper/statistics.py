@@ -29,7 +29,7 @@ class Interval(NamedTuple):
 class Claim(NamedTuple):
     """What is claimed, the figure that judges it, and the range in which the claim is true.
 
-    stated: the paper says so; otherwise it is what the paper did not show.
+    stated: whether the paper states it; otherwise it is what the paper did not show.
     """
 
     text: str

@@ -67,7 +67,7 @@ def _timed(name: str, task: Task) -> tuple[float, list[Row]]:
 
 
 def mark_of(tasks: list[Task]) -> str:
-    """Tells lists of tasks apart."""
+    """A mark that distinguishes lists of tasks."""
     return hashlib.sha1(json.dumps(tasks).encode()).hexdigest()[:12]
 
 
