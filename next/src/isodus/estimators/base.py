@@ -29,24 +29,22 @@ from ..data import (
 from ..fit.consensus import Consensus
 from ..fit.folds import FOLDS, folds
 from ..fit.gaussian import precision
-from ..fit.held_out import HeldOut, below_reference, held_out, refitted
-from ..fit.l1 import L1
+from ..fit.held_out import below_reference, held_out, refitted
 from ..fit.learn import MOST_COVARIANCE, learn
 from ..fit.newton import Fit
 from ..fit.objective import Objective
-from ..fit.path import Path, ridge_by_folds
-from ..fit.penalties import ENOUGH_ROWS, Ridge, WeakRidge
+from ..fit.path import ridge_by_folds
+from ..fit.penalties import ENOUGH_ROWS, Penalty, WeakRidge
 from ..fit.sandwich import sandwich
 from ..fit.score_tests import InteractionTest, interaction_tests, wald_tests
 from ..fit.series import automatic_lags
-from ..fit.strength import SparsePath
 from ..losses import Loss, PseudoLikelihoodLoss
 from ..model import Fitted, PolynomialModel
 from ..model.fitted import Tests
 from ..terms import MonomialBasis
-from .by_nodes import Solved, by_nodes, in_powers
-from .columns import MOST_TERMS, Penalty, Spec, by_folds, check_columns, check_terms, make_terms
-from .findings import check_finite, column_notes, fit_notes, penalty_in_words, status_notes, unresolved_notes
+from .by_nodes import Outcome, Solved, by_nodes, in_powers
+from .columns import MOST_TERMS, Spec, check_columns, check_terms, make_terms
+from .findings import check_finite, column_notes, fit_notes, status_notes, unresolved_notes
 from .sparse import sparse_fit
 
 __all__ = ["PolynomialEstimator"]
@@ -72,7 +70,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
     basis: MonomialBasis | Sequence[Sequence[int | str]] | None = None
     support: Support | Mapping[Any, Support] = "line"
     scale: Scale = "robust"
-    penalty: Literal["weak"] | Ridge | L1 | None = "weak"
+    penalty: Literal["weak"] | Penalty | None = "weak"
     consensus: Consensus | None = None
     tol: float = 1e-3
     max_iter: int = 100
@@ -106,14 +104,14 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         """What an L1 penalty is added to, in powers of y, and how often each strength is tilted anew."""
         return in_powers(f, f.loss), 0
 
-    def _solve(self, f: Objective, penalty: Penalty, seed: int, say: Callable[[str], None]) -> Solved:
+    def _solve(self, f: Objective, penalty: Penalty | None, seed: int, say: Callable[[str], None]) -> Solved:
         """The optimum of an objective, without a choice by folds."""
         if self.consensus is not None:
             say("nodes")
             return by_nodes(f, f.loss, self.consensus, self.tol, self.max_iter, "leave out consensus")[0]
         return self._solved(f, learn(f, penalty, self.tol, self.max_iter, seed, progress=say), penalty)
 
-    def _solved(self, f: Objective, fit: Fit, penalty: Penalty) -> Solved:
+    def _solved(self, f: Objective, fit: Fit, penalty: Penalty | None) -> Solved:
         return Solved(f, fit, partial(refitted, penalty))
 
     @one_blas_thread()  # blocks of rows are in threads; those of BLAS would only wait for one another
@@ -158,48 +156,35 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         check_columns(samples, facts, spec, penalty)
         seed = seed_of(self.random_state) % 2**32
         parts = partial(folds, samples.X, clusters, lags is not None, seed)
-        for name in ("strength_", "kkt_", "precision_", *self._after):
+        for name in ("strength_", "kkt_", "precision_", "feature_names_in_", *self._after):
             self.__dict__.pop(name, None)
         with Progress(self.progress, "fitting") as bar:
-            if isinstance(penalty, L1):
+            if penalty is not None and penalty.selects:
                 independent = clusters is None and lags in (None, 0)
-                sparse = sparse_fit(self, samples, spec, penalty, seed, parts, bar.say, independent)
-                found, self.held_out_, self.strength_, self.kkt_ = sparse.solved, sparse.held_out, *sparse[3:]
-                self.path_: Path | SparsePath | None = sparse.path
+                outcome = sparse_fit(self, samples, spec, penalty, seed, parts, bar.say, independent)
             else:
-                f = self._objective_of(samples, spec)
-                check_terms(f.terms, samples, penalty)
-                found, self.path_, self.held_out_ = self._optimum(f, spec, penalty, seed, parts, bar.say)
+                outcome = self._optimum(samples, spec, penalty, seed, parts, bar.say)
+        found, self.path_, self.held_out_, also = outcome
         f, fit = found.f, found.fit
         check_finite(f, fit, self._by_nodes)
         lags = automatic_lags(f, fit.tau) if lags == "auto" else lags or 0
-        covariance = tests = None
-        if isinstance(penalty, L1) and not penalty.refits:
-            pass  # a penalised estimate has no standard errors
-        elif found.covariance is not None:
-            covariance = found.covariance(clusters, lags)
-            tests = partial(_wald_tests, f, fit, covariance, clusters)
-        elif len(f.terms) <= MOST_COVARIANCE and fit.at.hessian is not None:
-            alone = fit.covariance if clusters is None and not lags else None
-            covariance = sandwich(f, fit, clusters, lags) if alone is None else alone
-            tests = partial(_tests, f, fit, covariance, clusters, lags, self.progress)
-        tests = None if isinstance(penalty, L1) else tests  # of terms that the same rows have chosen
-
-        self._objective, self._fit, self._minimised = f, fit, found.minimised or f
-        self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
-        self.ridge_ = fit.ridge.diagonal()
-        self.notes_ = column_notes(samples, facts, spec, f.axes)
+        covariance, tests = self._errors(found, penalty, clusters, lags)
+        notes = column_notes(samples, facts, spec, f.axes)
         known = any(note.kind == fit.status for note in found.notes)
         if not known and (not self._by_nodes or fit.status == "interrupted"):
-            self.notes_ += status_notes(f, fit, penalty, self._predicting)
-        self.notes_ += found.notes
-        self.notes_ += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters, self._predicting)
+            notes += status_notes(f, fit, penalty, self._predicting)
+        notes += found.notes
+        notes += fit_notes(f, fit, penalty, self.held_out_, self.path_, covariance, clusters, self._predicting)
+
+        self.__dict__.update(also)
+        self._objective, self._fit, self._minimised = f, fit, found.minimised or f
+        self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
+        self.ridge_, self.notes_ = fit.ridge.diagonal(), notes
         self.model_ = PolynomialModel(f.terms, fit.tau, samples.names, self._fitted(covariance, tests, penalty))
         P = precision(f.terms, self.model_.theta)
         if P is not None:
             self.precision_ = P
         self.n_features_in_ = len(samples.names)
-        self.__dict__.pop("feature_names_in_", None)
         if samples.columns is not None:
             self.feature_names_in_ = np.array(samples.columns, dtype=object)
         for note in self.notes_:
@@ -257,23 +242,23 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- inside
 
-    def _checked_penalty(self) -> Penalty:
+    def _checked_penalty(self) -> Penalty | None:
         """The penalty; an error for it, tol or max_iter if they mean nothing."""
         finite_number(self.tol, "tol", above=0.0)
         positive_integer(self.max_iter, "max_iter")
-        if isinstance(self.penalty, Ridge | L1):
-            self.penalty.check()
-        elif self.penalty is not None and not (isinstance(self.penalty, str) and self.penalty == "weak"):
+        penalty: Penalty | None = None
+        if isinstance(self.penalty, Penalty):
+            penalty = self.penalty
+            penalty.check()
+        elif isinstance(self.penalty, str) and self.penalty == "weak":
+            penalty = None if self._by_nodes else WeakRidge()
+        elif self.penalty is not None:
             raise ValueError(f"penalty must be 'weak', None, a Ridge or an L1, not {self.penalty!r}.")
         if self.consensus not in (None, *get_args(Consensus)):
             raise ValueError(f"consensus must be 'geometric', 'mean', 'precision' or None, not {self.consensus!r}.")
-        if self._by_nodes and isinstance(self.penalty, Ridge):
+        if self._by_nodes and penalty is not None and not penalty.selects:
             raise ValueError("Estimates of single variables have no ridge. Use penalty=None, or leave out consensus.")
-        if isinstance(self.penalty, L1):
-            return self.penalty
-        if self._by_nodes or self.penalty is None:
-            return None
-        return self.penalty if isinstance(self.penalty, Ridge) else WeakRidge()
+        return penalty
 
     def _samples(self, X: Any, sample_weight: Any, weights: Weights) -> tuple[MemorySamples, Spec]:
         """The rows, and the axes and terms that are asked for."""
@@ -288,39 +273,57 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
 
     def _optimum(
         self,
-        f: Objective,
+        samples: Samples,
         spec: Spec,
-        penalty: WeakRidge | Ridge | None,
+        penalty: Penalty | None,
         seed: int,
         parts: Callable[..., Array],
         say: Callable[[str], None],
-    ) -> tuple[Solved, Path | None, HeldOut | None]:
-        """The fit; its path, if folds choose the ridge; and its held-out score, if rows are few."""
+    ) -> Outcome:
+        """The fit; its path, if folds choose the penalty; and its held-out score, if rows are few."""
+        f = self._objective_of(samples, spec)
+        check_terms(f.terms, samples, penalty)
 
         def build(rows: Samples) -> Objective:
             return found.f.built(make_terms(rows, spec, f.terms.axes), rows)
 
         found = self._solved(f, Fit.none(f.terms), penalty)
-        if by_folds(penalty):
+        if penalty is not None and penalty.by_folds:
             fit, path = ridge_by_folds(f, build, parts(), self.tol, self.max_iter, say)
-            found = found._replace(fit=fit)
-            if path is None:
-                return found, None, None
-            gains = tuple(s - r for s, r in zip(path.best.scores, path.reference_scores, strict=True))
-            return found, path, HeldOut(path.best.score, path.reference_score, path.reference, gains)
+            return Outcome(found._replace(fit=fit), path, None if path is None else path.held_out)
         found = self._solve(f, penalty, seed, say)
+        check_finite(found.f, found.fit, self._by_nodes)
         rows = f.terms.rows_per_unknown(f.n)
         enough = rows >= ENOUGH_ROWS and not below_reference(found.f, found.fit)
         if enough or found.fit.status in ("singular", "interrupted"):
-            return found, None, None
+            return Outcome(found)
         say("scoring folds")
         try:
             count = FOLDS if rows >= _FIVE_FOLDS else 2 * FOLDS
-            return found, None, held_out(found.f, found.fit, found.refit, build, parts(count=count))
+            return Outcome(found, None, held_out(found.f, found.fit, found.refit, build, parts(count=count)))
         except KeyboardInterrupt:  # the fit is there; only its check is not
-            return found, None, None
+            return Outcome(found)
 
-    def _fitted(self, covariance: Array | None, tests: Tests, penalty: Penalty) -> Fitted:
+    def _errors(
+        self, found: Solved, penalty: Penalty | None, clusters: Array | None, lags: int
+    ) -> tuple[Array | None, Tests]:
+        """The covariance of τ and the tests of interactions, where there are any."""
+        f, fit = found.f, found.fit
+        if penalty is not None and not penalty.has_errors:
+            return None, None
+        if found.covariance is not None:
+            covariance = found.covariance(clusters, lags)
+            tests: Tests = partial(_wald_tests, f, fit, covariance, clusters)
+        elif len(f.terms) <= MOST_COVARIANCE and fit.at.hessian is not None:
+            alone = fit.covariance if clusters is None and not lags else None
+            covariance = sandwich(f, fit, clusters, lags) if alone is None else alone
+            tests = partial(_tests, f, fit, covariance, clusters, lags, self.progress)
+        else:
+            return None, None
+        selected = penalty is not None and penalty.selects  # the same rows have chosen the terms
+        return covariance, None if selected else tests
+
+    def _fitted(self, covariance: Array | None, tests: Tests, penalty: Penalty | None) -> Fitted:
         """What the model knows of its fit."""
         samples = self._objective.samples
         X, weight = samples.kept
@@ -336,8 +339,10 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             sds=np.sqrt(np.average((X - means) ** 2, axis=0, weights=weight)),
             notes=list(self.notes_),
             covariance=covariance,
-            penalty=penalty_in_words(penalty, self.path_, getattr(self, "strength_", np.nan)),
-            selected=isinstance(penalty, L1),
+            penalty="no penalty"
+            if penalty is None
+            else penalty.in_words(self.path_, getattr(self, "strength_", np.nan)),
+            selected=penalty is not None and penalty.selects,
             columns=samples.columns,
             tests=tests,
             held_out=None if self.held_out_ is None else asdict(self.held_out_),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from .._core.notes import Note, listed
 from ..fit.consensus import Consensus, combined
-from ..fit.held_out import Refit
+from ..fit.held_out import HeldOut, Refit
 from ..fit.learn import no_ridge, starts
 from ..fit.newton import Fit, Status
 from ..fit.nodewise import NodeFit, learn_nodes
@@ -18,7 +18,7 @@ from ..fit.penalties import ENOUGH_ROWS
 from ..losses import Loss
 from ..terms import Terms
 
-__all__ = ["Solved", "by_nodes", "in_powers"]
+__all__ = ["Outcome", "Solved", "by_nodes", "in_powers"]
 
 Array = np.ndarray
 _FOLD_TOL = 0.3
@@ -36,6 +36,15 @@ class Solved(NamedTuple):
     notes: list[Note] = []  # noqa: RUF012
     minimised: Objective | None = None
     """What was minimised, where it is not f."""
+
+
+class Outcome(NamedTuple):
+    """What a fit has found: the estimate, the path of strengths, the held-out score, and attributes of some fits."""
+
+    solved: Solved
+    path: Any = None
+    held_out: HeldOut | None = None
+    also: Mapping[str, Any] = {}
 
 
 def in_powers(f: Objective, loss: Loss) -> Objective:

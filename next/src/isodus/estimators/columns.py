@@ -14,14 +14,12 @@ from .._core.notes import listed
 from ..axes import Axis
 from ..axes.choose import Scale, Support, choose_axis, takes
 from ..data import ColumnFacts, Samples
-from ..fit.l1 import L1
-from ..fit.penalties import Ridge, WeakRidge
+from ..fit.penalties import Penalty
 from ..fit.rank import dependent_columns, dependent_terms
 from ..terms import Key, MonomialBasis, Terms, count_up_to, keys_up_to
 
-__all__ = ["MOST_TERMS", "Penalty", "Spec", "by_folds", "check_columns", "check_terms", "make_terms"]
+__all__ = ["MOST_TERMS", "Spec", "check_columns", "check_terms", "make_terms"]
 
-Penalty = WeakRidge | Ridge | L1 | None
 MOST_TERMS = 20_000
 _MOST_DIGITS = 290  # of variances of coefficients
 _MOST_CONDITION = 3e8  # of T: the Hessian has its square, which float64 holds up to here
@@ -171,7 +169,7 @@ def _tied_variables(spec: Spec, p: int) -> list[list[int]]:
     return [np.flatnonzero(label == k).tolist() for k in range(label.max() + 1)]
 
 
-def check_columns(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, penalty: Penalty) -> None:
+def check_columns(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, penalty: Penalty | None) -> None:
     """An error for columns that have no density, or that others determine."""
     if samples.n_rows == 1:
         raise ValueError("X has 1 sample (n_samples = 1), from which no density can be estimated. Use more rows.")
@@ -185,7 +183,7 @@ def check_columns(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, pe
                 f"Use support={{{fact.name!r}: 'values'}} or drop it."
             )
     few = samples.n_rows <= len(samples.names)
-    if _decides(penalty) or spec.ties is not None or (few and isinstance(penalty, L1)):
+    if spec.ties is not None or (penalty is not None and (penalty.decides or (few and penalty.selects))):
         return
     if few:
         raise ValueError(
@@ -202,7 +200,7 @@ def check_columns(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, pe
         )
 
 
-def check_terms(terms: Terms, samples: Samples, penalty: Penalty) -> None:
+def check_terms(terms: Terms, samples: Samples, penalty: Penalty | None) -> None:
     """An error where the rows cannot tell the terms apart."""
     condition = terms.condition()
     if condition > _MOST_CONDITION:
@@ -216,7 +214,7 @@ def check_terms(terms: Terms, samples: Samples, penalty: Penalty) -> None:
             f"{samples.n_rows:,} rows are too few for {terms.m:,} terms per variable without a penalty. "
             "Use penalty='weak' (without consensus and PowerReference), a lower degree, or more rows."
         )
-    if _decides(penalty) or terms.copies > 1:
+    if terms.copies > 1 or (penalty is not None and penalty.decides):
         return
     X = samples.kept.X
     phi = [axis.functions(x) for axis, x in zip(terms.axes, X.T, strict=True)]
@@ -226,13 +224,3 @@ def check_terms(terms: Terms, samples: Samples, penalty: Penalty) -> None:
             f"In these data the terms {listed(same)} are constant or sums of lower terms of the same columns, so they "
             "cannot be identified. Drop them (basis=), or use Ridge('cv')."
         )
-
-
-def by_folds(penalty: Penalty) -> bool:
-    """Whether folds choose the ridge."""
-    return isinstance(penalty, Ridge) and penalty.strength == "cv"
-
-
-def _decides(penalty: Penalty) -> bool:
-    """Whether a user's ridge decides between columns that the data cannot tell apart."""
-    return by_folds(penalty) or (isinstance(penalty, Ridge) and penalty.free == "own")

@@ -12,16 +12,14 @@ from ..data import ColumnFacts, Samples
 from ..data.facts import FEW
 from ..fit.gaussian import correlations, inverse_correlations
 from ..fit.held_out import HeldOut
-from ..fit.l1 import L1
 from ..fit.newton import Fit
 from ..fit.objective import Objective
 from ..fit.path import Path
-from ..fit.penalties import ENOUGH_ROWS, Ridge
+from ..fit.penalties import ENOUGH_ROWS, Penalty
 from ..fit.score_tests import MOST_DF
-from ..fit.strength import SparsePath
-from .columns import Penalty, Spec, by_folds
+from .columns import Spec
 
-__all__ = ["check_finite", "column_notes", "fit_notes", "penalty_in_words", "status_notes", "unresolved_notes"]
+__all__ = ["check_finite", "column_notes", "fit_notes", "status_notes", "unresolved_notes"]
 
 Array = np.ndarray
 _PILE, _PILED_ROWS = 0.05, 5  # share and number of equal values
@@ -105,9 +103,9 @@ def _near_copies(samples: Samples) -> list[Note]:
 def fit_notes(
     f: Objective,
     fit: Fit,
-    penalty: Penalty,
+    penalty: Penalty | None,
     scored: HeldOut | None,
-    path: Path | SparsePath | None,
+    path: Path | None,
     covariance: Array | None,
     groups: Array | None,
     predicting: str,
@@ -119,15 +117,15 @@ def fit_notes(
     elif scored is None and fit.status == "converged" and f.terms.rows_per_unknown(f.n) < ENOUGH_ROWS:
         text = "The held-out check was interrupted. The fit is complete, but may predict worse than a Gaussian."
         notes.append(Note("held out", "warning", (), {}, text))
-    if isinstance(penalty, L1):
+    if penalty is not None and penalty.selects:
         return notes
-    if isinstance(path, Path) and path.best.free == "Gaussian":
+    if path is not None and path.best.free == "Gaussian":
         text = "Of all strengths, none predicts held-out rows better than the Gaussian, which is therefore the model."
         notes.append(Note("Gaussian chosen", "info", (), {"score": path.best.score}, text))
     if covariance is None or not np.all(np.isfinite(covariance)):
         text = "There are no standard errors: the Hessian is too large or not positive definite."
         notes.append(Note("no standard errors", "warning", (), {}, text))
-    elif isinstance(penalty, Ridge):
+    elif penalty is not None and penalty.shrinks:
         text = "Standard errors and tests treat the ridge as fixed. Shrunk terms are biased toward zero."
         notes.append(Note("ridge", "info", (), {}, text))
     else:
@@ -135,7 +133,7 @@ def fit_notes(
     return [*notes, *_few(f, groups)]
 
 
-def status_notes(f: Objective, fit: Fit, penalty: Penalty, predicting: str) -> list[Note]:
+def status_notes(f: Objective, fit: Fit, penalty: Penalty | None, predicting: str) -> list[Note]:
     """A warning where the fit did not converge."""
     text = "The fit was interrupted and holds its last step. Fit again for a final answer."
     if fit.status in _STATUS:
@@ -158,8 +156,12 @@ def unresolved_notes(names: Sequence[str], unresolved: Array, n_rows: int) -> li
 
 
 def check_finite(f: Objective, fit: Fit, by_nodes: bool = False) -> None:
-    """An error where the objective has no value: conditional densities so narrow that no number of nodes finds them."""
-    if np.isfinite(fit.at.value):
+    """An error where the objective has no value: conditional densities so narrow that no number of nodes finds them.
+
+    A joint minimisation that failed where most rows have such densities has none either: it ended at rounding.
+    """
+    failed = fit.status in ("singular", "stalled") and not by_nodes and 2 * fit.at.unresolved.max() > f.samples.n_rows
+    if np.isfinite(fit.at.value) and not failed:
         return
     lost = ~np.isfinite(fit.at.nodes) | (fit.at.unresolved > 0)
     if by_nodes:
@@ -175,28 +177,28 @@ def check_finite(f: Objective, fit: Fit, by_nodes: bool = False) -> None:
     )
 
 
-def _remedies(first: str, f: Objective, penalty: Penalty, predicting: str) -> str:
+def _remedies(first: str, f: Objective, penalty: Penalty | None, predicting: str) -> str:
     """A sentence with the first remedy, and the general ones that the user has not taken."""
     remedies = [first]
     if f.terms.degrees.max() > 2:
         remedies.append("lower the degree")
-    if not by_folds(penalty):
+    if penalty is None or not penalty.by_folds:
         remedies.append(f"use {predicting}")
     return f"{' or '.join(remedies)}." if len(remedies) < 3 else f"{', '.join(remedies[:-1])}, or {remedies[-1]}."
 
 
-def _worse(scored: HeldOut, f: Objective, penalty: Penalty, predicting: str) -> Note:
+def _worse(scored: HeldOut, f: Objective, penalty: Penalty | None, predicting: str) -> Note:
     """A warning that the reference predicts new rows better."""
     better = "a Gaussian" if scored.reference == "Gaussian" else "independent variables"
     loss = f"{-scored.gain:.2f} nats" if -scored.gain < 1e6 else "over a million nats"
     remedy, p = f"Use {predicting}.", len(f.axes)
-    if isinstance(penalty, L1):
+    if penalty is not None and penalty.selects:
         remedy = f"Use a smaller strength of L1, or {predicting}."
     elif scored.reference == "Gaussian" and np.sum(f.terms.degrees <= 2) < p * (p + 3) // 2:
         remedy = "Include all terms up to degree 2, which a Gaussian has."
     elif any(axis.powers is None for axis in f.axes if axis.continuous and axis.ordered):
         remedy = f"Use scale='robust', or {predicting}."
-    elif by_folds(penalty):
+    elif penalty is not None and penalty.by_folds:
         remedy = "Lower the degree." if f.terms.degrees.max() > 2 else "Use more rows or fewer columns."
     text = f"Held out, this model scores {loss} per variable below {better}. {remedy}"
     if f.loss.quadratic and not scored.gain > -1:
@@ -237,21 +239,3 @@ def _few(f: Objective, groups: Array | None) -> list[Note]:
         )
         notes.append(Note("no tests", "warning", (), {what: count, "terms": largest}, text))
     return notes
-
-
-def penalty_in_words(penalty: Penalty, path: Path | SparsePath | None, strength: float = np.nan) -> str:
-    """Such as "weak ridge"."""
-    if penalty is None:
-        return "no penalty"
-    if isinstance(penalty, L1):
-        how = f", chosen by {path.criterion}" if isinstance(path, SparsePath) else ""
-        return f"L1 of strength {strength:.3g}{how}" + (", then none" if penalty.refits else "")
-    if isinstance(path, Path) and path.best.free == "Gaussian":
-        return "the Gaussian (five folds)"
-    if isinstance(path, Path):
-        return f"ridge of strength {path.best.strength:g} by five folds, free: {path.best.free} terms"
-    if by_folds(penalty):
-        return "terms above degree 2 left out: interrupted before a strength was chosen"
-    if isinstance(penalty, Ridge):
-        return f"ridge of strength {float(penalty.strength):g}, free: {penalty.free} terms"
-    return "weak ridge"

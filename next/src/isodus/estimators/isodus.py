@@ -13,13 +13,14 @@ from .._core.notes import Note, listed
 from ..data import MemorySamples, Weights
 from ..fit.nodewise import NodeFit
 from ..fit.objective import Objective
+from ..fit.penalties import Penalty
 from ..fit.power_reference import choose_nu
 from ..fit.tilted import learn_tilted, tilted_by
 from ..losses import PowerReference, PowerScreening, TiltedReference, TiltedScreening
 from ..model import PolynomialModel
 from .base import PolynomialEstimator
 from .by_nodes import Solved, by_nodes, in_powers
-from .columns import Penalty, Spec, by_folds
+from .columns import Spec
 
 __all__ = ["ISODUS"]
 
@@ -112,9 +113,9 @@ class ISODUS(PolynomialEstimator):
     def _by_nodes(self) -> bool:
         return isinstance(self._reference(), PowerReference)
 
-    def _checked_penalty(self) -> Penalty:
+    def _checked_penalty(self) -> Penalty | None:
         penalty = super()._checked_penalty()
-        if by_folds(penalty):
+        if penalty is not None and penalty.by_folds:
             raise ValueError(
                 "Ridge('cv') chooses its strength by pseudo-likelihood. Use PseudoLikelihood(penalty=Ridge('cv')), or "
                 "a number here."
@@ -166,7 +167,7 @@ class ISODUS(PolynomialEstimator):
             )
         return PowerScreening(tuple(self.nu_.tolist()), power, "mean_exp" if reference.link == "plain" else "log_mean")
 
-    def _solve(self, f: Objective, penalty: Penalty, seed: int, say: Callable[[str], None]) -> Solved:
+    def _solve(self, f: Objective, penalty: Penalty | None, seed: int, say: Callable[[str], None]) -> Solved:
         reference = self._reference()
         if isinstance(reference, PowerReference):
             return self._power(f, reference, seed, say)
@@ -191,7 +192,7 @@ class ISODUS(PolynomialEstimator):
         self.reference_ = PolynomialModel(f.terms, pilot, f.samples.names)
         return f.with_loss(TiltedScreening()).tilted(pilot)
 
-    def _given(self, f: Objective, reference: TiltedReference, penalty: Penalty) -> Solved:
+    def _given(self, f: Objective, reference: TiltedReference, penalty: Penalty | None) -> Solved:
         """Tilts of a user's pilot."""
         terms, pilot = f.terms, reference.pilot
         lost = [key for key in pilot.terms.keys if key not in set(terms.keys)]

@@ -24,28 +24,18 @@ from ..fit.sparse import FAR, SparseProblem
 from ..fit.strength import Problem, SparsePath, by_ebic, by_folds, by_stability, default_path
 from ..terms import Key, Terms
 from ..terms.keys import closed
-from .by_nodes import Solved
+from .by_nodes import Outcome, Solved
 from .columns import Spec, check_terms
 
 if TYPE_CHECKING:
     from .base import PolynomialEstimator
 
-__all__ = ["SparseFit", "sparse_fit"]
+__all__ = ["sparse_fit"]
 
 Array = np.ndarray
 _MOST_CANDIDATES = 200_000
 _HALVES, _PARTS = 20, 200
 _FOLD_TOL = 0.3
-
-
-class SparseFit(NamedTuple):
-    """What an L1 penalty leaves, the path it was chosen on, its held-out score, and what it was at its strength."""
-
-    solved: Solved
-    path: SparsePath | None
-    held_out: HeldOut | None
-    strength: float
-    missed: Array
 
 
 class Candidates(NamedTuple):
@@ -64,7 +54,7 @@ def sparse_fit(
     parts: Callable[..., Array],
     say: Callable[[str], None],
     independent: bool = True,
-) -> SparseFit:
+) -> Outcome:
     """The terms that the penalty leaves, and their estimates."""
     if l1.strength == "ebic" and not independent:
         raise ValueError(
@@ -91,7 +81,7 @@ def sparse_fit(
     if path is not None and path.interrupted:
         solved = solved._replace(fit=replace(solved.fit, status="interrupted"))
     scored = _scored(est, whole, solved, of_rows, l1, strength, parts, say)
-    return SparseFit(solved, path, scored, strength, solution.missed)
+    return Outcome(solved, path, scored, {"strength_": strength, "kkt_": solution.missed})
 
 
 def _candidates(

@@ -13,7 +13,7 @@ from .gaussian import fitted_gaussian
 from .learn import learn, no_ridge
 from .newton import Fit, newton
 from .objective import Objective
-from .penalties import Ridge, WeakRidge
+from .penalties import Penalty
 
 __all__ = [
     "HeldOut",
@@ -112,10 +112,9 @@ def held_out(
     return HeldOut(float(np.mean(scores)), float(np.mean(references)), name, tuple(gains))
 
 
-def refitted(penalty: WeakRidge | Ridge | None, part: Objective, start: Array, n: float) -> Array:
-    """τ of a fold from a start; its weak ridge is that of n rows."""
-    penalty = WeakRidge(n) if isinstance(penalty, WeakRidge) else penalty
-    again = learn(part, penalty, tol=0.3, max_iter=_STEPS, start=start)
+def refitted(penalty: Penalty | None, part: Objective, start: Array, n: float) -> Array:
+    """τ of a fold from a start; its penalty is that of n rows."""
+    again = learn(part, penalty if penalty is None else penalty.in_fold(n), tol=0.3, max_iter=_STEPS, start=start)
     if again.status == "interrupted":
         raise KeyboardInterrupt
     return again.tau

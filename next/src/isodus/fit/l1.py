@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from .._core.checks import one_of, positive_integer
 from ..terms import Key, MonomialBasis
+from .penalties import Penalty
 
 __all__ = ["L1", "Rule"]
 
@@ -21,7 +21,7 @@ Rule = Literal["or", "and"]
 _CHOICES = ("ebic", "cv", "stars")
 
 
-class L1(BaseEstimator):
+class L1(Penalty):
     """A penalty λ Σ_k c_k |θ_k| that leaves few terms in the model; each variable has a problem of its own.
 
     θ are coefficients of powers of y = (x − location)/scale, in the units that `scale` of the estimator gives. Below
@@ -84,6 +84,8 @@ class L1(BaseEstimator):
         self.folds = folds
         self.refit = refit
 
+    selects: ClassVar[bool] = True
+
     def check(self) -> None:
         """An error for values that mean nothing."""
         number = isinstance(self.strength, Real) and not isinstance(self.strength, bool)
@@ -121,9 +123,19 @@ class L1(BaseEstimator):
             )
 
     @property
+    def has_errors(self) -> bool:
+        """Only what is estimated again has."""
+        return self.refits
+
+    @property
     def refits(self) -> bool:
         """Whether what is left is estimated again."""
         return self.strength in ("ebic", "stars") if self.refit == "auto" else bool(self.refit)
+
+    def in_words(self, path: Any = None, strength: float = np.nan) -> str:
+        """The strength, how it was chosen, and whether what is left was estimated again."""
+        how = "" if path is None else f", chosen by {path.criterion}"
+        return f"L1 of strength {strength:.3g}{how}" + (", then none" if self.refits else "")
 
     def multiplier(self, p: int, n: float) -> float:
         """What λ is multiplied by."""

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from .gaussian import fitted_gaussian, gaussian_of, moments
 from .newton import Fit, better, newton
 from .objective import At, Objective
-from .penalties import Ridge, WeakRidge, weak_factor
+from .penalties import Penalty
 
 __all__ = ["MOST_COVARIANCE", "free_start", "gaussian_fit", "learn", "no_ridge", "starts"]
 
@@ -45,10 +45,10 @@ def free_start(f: Objective, free: Literal["quadratic", "own"] = "quadratic") ->
     return tau
 
 
-def gaussian_fit(f: Objective, penalty: WeakRidge | Ridge | None) -> Fit | None:
+def gaussian_fit(f: Objective, penalty: Penalty | None) -> Fit | None:
     """The inverse covariance, where all terms up to degree 2 are on the whole line and it is the optimum; else None."""
-    free = isinstance(penalty, Ridge) and penalty.free == "own"
-    if free or np.any(f.terms.product_degrees > 2) or any(axis.gaussian_moments is None for axis in f.axes):
+    own = penalty is not None and penalty.free == "own"
+    if own or np.any(f.terms.product_degrees > 2) or any(axis.gaussian_moments is None for axis in f.axes):
         return None
     p, linear = len(f.axes), bool(np.any(f.terms.degrees == 1))
     if not linear and (len(f.terms) != p * (p + 1) // 2 or f.terms.copies > 1):
@@ -97,7 +97,7 @@ def _with_integrals(f: Objective) -> Array:
 
 def learn(
     f: Objective,
-    penalty: WeakRidge | Ridge | None,
+    penalty: Penalty | None,
     tol: float = 1e-3,
     max_iter: int = 100,
     seed: int = 0,
@@ -133,7 +133,7 @@ def learn(
 
 def _climbed(
     f: Objective,
-    penalty: WeakRidge | Ridge | None,
+    penalty: Penalty | None,
     tol: float,
     max_iter: int,
     seed: int,
@@ -141,7 +141,7 @@ def _climbed(
     solve: Callable[..., Fit],
 ) -> Fit:
     """Rungs, then all rows in stages; a quadratic loss is solved at once."""
-    if isinstance(penalty, WeakRidge) and not weak_factor(f.terms, f.n):
+    if penalty is not None and penalty.absent(f.terms, f.n):
         penalty = None
     exact = gaussian_fit(f, penalty)
     if exact is not None:
@@ -161,7 +161,7 @@ def _climbed(
     rungs = [part for part in rungs if part.samples.n_rows >= _RUNG_ROWS]
     if not np.any(f.terms.product_degrees > 2):
         rungs = []
-        penalty = penalty if isinstance(penalty, Ridge) and penalty.free == "own" else None
+        penalty = penalty if penalty is not None and penalty.free == "own" else None
     D = None if penalty is None else first.diagonal(f.terms.T @ tau)
 
     def ridge_on(part: Objective) -> csr_array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data import Samples
 from .gaussian import fitted_gaussian
-from .held_out import fold_objectives, node_scores, reference_scores
+from .held_out import HeldOut, fold_objectives, node_scores, reference_scores
 from .learn import free_start, no_ridge
 from .newton import Fit, newton
 from .objective import Objective
@@ -44,6 +44,12 @@ class Path:
     reference_score: float
     reference: str
     reference_scores: tuple[float, ...]
+
+    @property
+    def held_out(self) -> HeldOut:
+        """What the best strength scores."""
+        gains = tuple(s - r for s, r in zip(self.best.scores, self.reference_scores, strict=True))
+        return HeldOut(self.best.score, self.reference_score, self.reference, gains)
 
 
 def ridge_by_folds(

@@ -1,9 +1,9 @@
-"""Ridges: the weak one that steadies every fit, and those that predict."""
+"""Penalties ½ τᵀRτ: the weak one that steadies every fit, and those that predict."""
 
 from __future__ import annotations
 
 from numbers import Real
-from typing import Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from ..terms import Terms
 
-__all__ = ["ENOUGH_ROWS", "Ridge", "WeakRidge", "ridge_matrix", "weak_factor"]
+__all__ = ["ENOUGH_ROWS", "Penalty", "Ridge", "WeakRidge", "ridge_matrix", "weak_factor"]
 
 ENOUGH_ROWS = 100
 """Per unknown of a node, from which the weak ridge is its floor alone; below, fits are also scored on folds."""
@@ -44,16 +44,76 @@ def ridge_matrix(
     return csr_array(terms.T.T @ (diags_array(r) @ terms.T))
 
 
-class WeakRidge:
+class Penalty(BaseEstimator):
+    """What a fit adds to its objective: ½ τᵀRτ. One of your own is a class of this one with `matrix`.
+
+    What differs between penalties is data here, so that nothing else asks which one it has.
+    """
+
+    selects: ClassVar[bool] = False
+    """Whether it leaves terms out, so that each variable has a problem of its own."""
+    shrinks: ClassVar[bool] = True
+    """Whether it moves estimates by more than rounding where rows are many."""
+    free: Literal["quadratic", "own"] = "quadratic"
+    """What it leaves alone, and a fit begins at: terms of degree at most 2, or of these those of one variable."""
+
+    @property
+    def by_folds(self) -> bool:
+        """Whether folds choose its strength."""
+        return False
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether its estimates have standard errors."""
+        return True
+
+    @property
+    def decides(self) -> bool:
+        """Whether it decides between columns that the data cannot tell apart."""
+        return self.by_folds or self.free == "own"
+
+    def check(self) -> None:
+        """An error for values that mean nothing."""
+
+    def absent(self, terms: Terms, n: float) -> bool:
+        """Whether it is zero for so few terms."""
+        return False
+
+    def in_fold(self, n: float) -> Self:
+        """The penalty of a part of n rows."""
+        return self
+
+    def stages(self, terms: Terms, n: float) -> int:
+        """How often A_kk is taken anew."""
+        return 2
+
+    def matrix(self, terms: Terms, diagonal: Array, n: float) -> csr_array:
+        """R, (K, K); diagonal: A_kk of the products, (P,)."""
+        raise NotImplementedError(f"{type(self).__name__} has no method matrix, which gives its R.")
+
+    def in_words(self, path: Any = None, strength: float = np.nan) -> str:
+        """Such as "weak ridge"; path and strength: what was chosen."""
+        return repr(self)
+
+
+class WeakRidge(Penalty):
     """The default: steadies a fit and does not select. Two stages, one from 100 rows per local parameter on.
 
     n: the rows that decide the factor, where these are not those of the fit: a fold takes the number of all rows.
     """
 
-    free: Literal["quadratic", "own"] = "quadratic"
+    shrinks = False
 
     def __init__(self, n: float | None = None) -> None:
         self.n = n
+
+    def absent(self, terms: Terms, n: float) -> bool:
+        """Below five unknowns per node."""
+        return not weak_factor(terms, n)
+
+    def in_fold(self, n: float) -> Self:
+        """That of all rows."""
+        return type(self)(n)
 
     def stages(self, terms: Terms, n: float) -> int:
         """How often A_kk is taken anew."""
@@ -63,8 +123,12 @@ class WeakRidge:
         """The ridge in τ."""
         return ridge_matrix(terms, diagonal, n, weak_factor(terms, self.n or n))
 
+    def in_words(self, path: Any = None, strength: float = np.nan) -> str:
+        """Its name."""
+        return "weak ridge"
 
-class Ridge(BaseEstimator):
+
+class Ridge(Penalty):
     """A ridge that shrinks terms above degree 2, or all but own terms: ½ Σ r_k θ_k², r_k = .1 |α_k|² A_kk t / n.
 
     Parameters
@@ -94,10 +158,20 @@ class Ridge(BaseEstimator):
         if self.free not in ("quadratic", "own"):
             raise ValueError(f'free of Ridge must be "quadratic" or "own", not {self.free!r}')
 
-    def stages(self, terms: Terms, n: float) -> int:
-        """How often A_kk is taken anew."""
-        return 2
+    @property
+    def by_folds(self) -> bool:
+        """Whether folds choose its strength."""
+        return self.strength == "cv"
 
     def matrix(self, terms: Terms, diagonal: Array, n: float) -> csr_array:
         """The ridge in τ."""
         return ridge_matrix(terms, diagonal, n, float(self.strength), self.free)
+
+    def in_words(self, path: Any = None, strength: float = np.nan) -> str:
+        """Strength, how it was chosen, and what is free."""
+        if path is None:
+            interrupted = "terms above degree 2 left out: interrupted before a strength was chosen"
+            return interrupted if self.by_folds else f"ridge of strength {self.strength:g}, free: {self.free} terms"
+        if path.best.free == "Gaussian":
+            return "the Gaussian (five folds)"
+        return f"ridge of strength {path.best.strength:g} by five folds, free: {path.best.free} terms"

@@ -15,7 +15,7 @@ from ..losses import TiltedScreening
 from .learn import gaussian_fit, learn, no_ridge
 from .newton import Fit, newton
 from .objective import Objective
-from .penalties import ENOUGH_ROWS, Ridge, WeakRidge
+from .penalties import ENOUGH_ROWS, Penalty
 from .sandwich import inverse, sandwich
 
 __all__ = ["Tilted", "learn_tilted", "tilted_by"]
@@ -55,7 +55,7 @@ class Tilted:
 
 def learn_tilted(
     f: Objective,
-    penalty: WeakRidge | Ridge | None,
+    penalty: Penalty | None,
     n_tilts: int,
     tol: float,
     max_iter: int,
@@ -87,7 +87,7 @@ def learn_tilted(
 
 def _tilts(
     f: Objective,
-    penalty: WeakRidge | Ridge | None,
+    penalty: Penalty | None,
     part: Objective,
     pilot: Fit,
     n_tilts: int,
@@ -128,7 +128,7 @@ def _distance(fit: Fit, ridge: csr_array, covariance: Array) -> float:
 
 
 def tilted_by(
-    f: Objective, pilot: Array, n_tilts: int, penalty: WeakRidge | Ridge | None, tol: float, max_iter: int
+    f: Objective, pilot: Array, n_tilts: int, penalty: Penalty | None, tol: float, max_iter: int
 ) -> tuple[Objective, Fit]:
     """Interaction screening from a given pilot: the objective of the last tilt, and its minimum."""
     fit = Fit(pilot, f(pilot, 0), pilot, "converged", 0, no_ridge(f))
