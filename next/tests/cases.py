@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from fit.toy_penalty import OrderRidge
 from losses.toy_screening import UniformScreening
 from losses.written_out import (
     power_screening,
@@ -16,6 +17,7 @@ from losses.written_out import (
 )
 
 from isodus.axes import Axis, Bounded, Circle, Functions, HalfLine, Interval, Line, Mapped, Values, WholeLine
+from isodus.fit.penalties import Penalty, Ridge, WeakRidge
 from isodus.losses import Loss, PowerScreening, PseudoLikelihoodLoss, ScoreMatchingLoss, TiltedScreening
 
 
@@ -138,4 +140,11 @@ LOSSES = {
         ScoreMatchingLoss(), ("line", "shifted line", "whole line", "half line", "interval", "circle"), score_matching
     ),
     "uniform screening": LossCase(UniformScreening(), ("interval",), uniform_screening),
+}
+
+PENALTIES: dict[str, Penalty] = {
+    "weak ridge": WeakRidge(),
+    "ridge": Ridge(3.0),
+    "ridge, own terms free": Ridge(3.0, free="own"),
+    "ridge by order": OrderRidge(2.0),
 }
