@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -23,9 +23,10 @@ from ..fit.penalties import ENOUGH_ROWS
 from ..fit.sparse import FAR, SparseProblem
 from ..fit.strength import Problem, SparsePath, by_ebic, by_folds, by_stability, default_path
 from ..terms import Key, Terms
-from ..terms.keys import closed
+from ..terms.keys import closed, count_on_lines
 from .by_nodes import Outcome, Solved
 from .columns import Spec, check_terms
+from .crowded import Crowded
 
 if TYPE_CHECKING:
     from .base import PolynomialEstimator
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["sparse_fit"]
 
 Array = np.ndarray
-_MOST_CANDIDATES = 200_000
+_MOST_CANDIDATES = 60_000
 _HALVES, _PARTS = 20, 200
 _FOLD_TOL = 0.3
 
@@ -43,6 +44,16 @@ class Candidates(NamedTuple):
 
     problem: Problem
     f: Objective
+    crowd: Crowded | None = None
+    """Where these are the strongest of more terms than can be listed."""
+
+    def solved(self, strength: float) -> tuple[Self, Any]:
+        """The optimum at a strength; terms that should be in it and were not listed are taken in."""
+        solution = self.problem.at(strength)
+        if self.crowd is None or not isinstance(self.problem, SparseProblem):
+            return self, solution
+        more = self.crowd.missing(self.problem, solution)
+        return self._replace(problem=self.crowd.problem(more)).solved(strength) if more else (self, solution)
 
 
 def sparse_fit(
@@ -69,7 +80,7 @@ def sparse_fit(
     if isinstance(l1.strength, str):
         path = _chosen(est, whole, of_rows, l1, seed, parts, unit)
     strength = path.strength if path is not None else float(l1.strength)
-    solution = whole.problem.at(strength * unit)
+    whole, solution = whole.solved(strength * unit)
     f, values = _left(est, whole, solution, l1)
     _check_squares(f, values, l1.refits)
     solved = est._solved(f, _estimate(whole, f, values, solution), None)
@@ -98,6 +109,9 @@ def _candidates(
         problem = _gram(f, samples, spec, l1, est._on_moments == "score matching")
         if problem is not None:
             return Candidates(problem, f)
+    if spec.keys is None and count_on_lines(len(samples.names), spec.degree, spec.max_order) > _MOST_CANDIDATES:
+        crowd = Crowded(est, samples, spec, l1, seed, say)
+        return Candidates(crowd.problem(crowd.strongest), crowd.f, crowd)
     f = est._objective_of(samples, spec, _MOST_CANDIDATES)
     g, n_tilts = est._nodewise(f, seed, say)
     weight = l1.weight(f.terms.keys, samples.names)
@@ -163,6 +177,8 @@ def _chosen(
     """The path and the strength that the data choose on it, in the units of the user."""
     problem, samples = whole.problem, whole.f.samples
     strengths = default_path(problem, l1.units == "noise") if l1.path is None else [s * unit for s in l1.path]
+    if whole.crowd is not None and l1.path is None:
+        strengths = [s for s in strengths if s >= whole.crowd.least]
     if not strengths:
         return SparsePath(str(l1.strength), (0.0,), (0,), (np.nan,), 0)
     if l1.strength == "ebic":
@@ -261,7 +277,7 @@ def _scored(
     for k in np.unique(fold):
         part = of_rows(f.samples.take(np.flatnonzero(fold != k)))
         rest = f.samples.take(np.flatnonzero(fold == k))
-        solution = part.problem.at(strength * l1.multiplier(len(f.axes), part.f.n))
+        part, solution = part.solved(strength * l1.multiplier(len(f.axes), part.f.n))
         g, tau = _left(est, part, solution, l1)
         if l1.refits:
             value, g = dict(zip(g.terms.products, g.terms.T @ tau, strict=True)), _refitted(g)
@@ -299,6 +315,7 @@ def _notes(at: Candidates, solution: Any, l1: L1, strength: float, path: SparseP
     """How many terms are in the model, and what follows."""
     problem, notes = at.problem, []
     kept, of = problem.count(problem.kept(solution, l1.rule)), problem.count(problem.candidates)
+    of = of if at.crowd is None else at.crowd.count
     why = "" if path is None else f", chosen by {l1.strength!r}"
     text = f"{kept:,} of {of:,} penalised terms are in the model (L1 of strength {strength:.3g}{why}). " + (
         "Intervals do not account for the choice." if l1.refits else "Penalised estimates have no standard errors."

@@ -312,6 +312,21 @@ class Objective:
         values, unresolved = zip(*self._each(self._local(tau), rows), strict=True)
         return np.concatenate(values), np.sum(unresolved, axis=0)
 
+    def row_slopes(self, taus: Mapping[int, Array]) -> list[Array]:
+        """∂ℓ/∂a of each row, (J, n_rows) for each node: a term's slope is their weighted mean times its cofactor."""
+        local = self._local_of_nodes(taus)
+        own = [local[i] for i in self.terms.nodes]
+        linked = None if self.loss.link == "mean" else self._at(self.terms.nodes, own, 0)
+
+        def slopes(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> list[list[Array]]:
+            found = []
+            for i, (_, point) in enumerate(points):
+                log = linked[i].value if linked is not None and self.loss.link == "log_mean" else 0.0
+                found.append(point.slope.T * (1.0 if linked is None else np.exp(point.value - log)))
+            return [found]
+
+        return [np.concatenate(parts, axis=1) for parts in zip(*self._each(own, slopes), strict=True)]
+
     def effective_rows(self, taus: Mapping[int, Array]) -> Array:
         """(Σ w)²/Σ w² of each node's weights exp ℓ: how many rows the mean of exp ℓ counts, (p,)."""
         local = self._local_of_nodes(taus)

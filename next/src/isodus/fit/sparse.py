@@ -70,6 +70,8 @@ class SparseProblem:
         0 of what is not penalised; +∞ of what is left out.
     in_noise : bool
         Whether weights are in units of each slope's noise.
+    unlisted : array of shape (p,), optional
+        How many more penalised terms each node could have, which f does not list.
     n_tilts : int
         How often each problem is tilted anew by its own answer, from that at the strength before; 0 solves f itself.
         Where the answer is more than half a standard error from pseudo-likelihood's, that takes its place.
@@ -84,7 +86,9 @@ class SparseProblem:
         tol: float = 1e-3,
         max_iter: int = 100,
         progress: Callable[[str], None] = lambda what: None,
+        unlisted: Array | int = 0,
     ) -> None:
+        self.unlisted = unlisted
         self.f, self.n_tilts, self.tol, self.max_iter, self.progress = f, n_tilts, tol, max_iter, progress
         self.n, self.distance = f.n, 0.0
         self._known: dict[int, tuple[bytes, Array, float]] = {}  # of each node: its terms, their optimum, the loss
@@ -186,7 +190,8 @@ class SparseProblem:
     def sizes(self, kept: Array) -> tuple[Array, Array]:
         """How many penalised terms each node keeps, and of how many, (p,) each."""
         of = self.candidates
-        return np.array([kept[u].sum() for u in self.unknowns]), np.array([of[u].sum() for u in self.unknowns])
+        there = np.array([of[u].sum() for u in self.unknowns]) + self.unlisted
+        return np.array([kept[u].sum() for u in self.unknowns]), there
 
     def losses(self, kept: Array) -> Array:
         """Of each node, pseudo-likelihood's least loss with the kept terms and those that have no penalty, (p,)."""

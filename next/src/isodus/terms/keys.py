@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from math import comb
 
 from ..axes import Axis
 
-__all__ = ["Key", "Product", "closed", "count_up_to", "key_of", "keys_up_to", "name_of", "product_of"]
+__all__ = ["Key", "Product", "closed", "count_on_lines", "count_up_to", "key_of", "keys_up_to", "name_of", "product_of"]
 
 Key = tuple[int, ...]
 Product = tuple[tuple[int, int], ...]
@@ -64,6 +65,11 @@ def count_up_to(axes: Sequence[Axis], degree: int, max_order: int, min_degree: i
                 for rest in range(degree - d + 1):
                     counts[order][rest + d] += counts[order - 1][rest]
     return sum(sum(row[min_degree:]) for row in counts[1:])
+
+
+def count_on_lines(p: int, degree: int, max_order: int) -> int:
+    """How many terms p variables have whose functions are of degree 1, 2, …: of k variables C(p, k) C(degree, k)."""
+    return sum(comb(p, k) * comb(degree, k) for k in range(1, max_order + 1))
 
 
 def closed(keys: Iterable[Key], axes: Sequence[Axis]) -> bool:

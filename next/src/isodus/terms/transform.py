@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from ..axes import Axis
 from .keys import Key, Product, key_of, product_of
 
-__all__ = ["condition", "for_each", "of_powers", "on_other_axes", "to_powers"]
+__all__ = ["condition", "for_each", "of_powers", "on_other_axes", "powers_of", "to_powers"]
 
 Array = np.ndarray
 _WHOLE = 4_000_000  # entries of T up to which its condition number is that of the whole
@@ -25,16 +25,17 @@ def of_powers(axes: Sequence[Axis], keys: Sequence[Key], centred: bool = False) 
     Powers of x, and not of x − location: without its divisors, a power depends on the origin. centred: with them, of
     the axes' own coordinates y.
     """
+    return _written([product_of(key) for key in keys], for_each(axes, lambda axis: powers_of(axis, centred)))
 
-    def inverse(axis: Axis) -> Array:
-        if axis.powers is None:
-            return 1 / axis.norms
-        if centred and axis.unit_powers is not None:
-            return _inverse(axis.unit_powers())
-        M = axis.powers()
-        return _inverse(M * axis.unit ** np.arange(len(M)))
 
-    return _written([product_of(key) for key in keys], for_each(axes, inverse))
+def powers_of(axis: Axis, centred: bool = False) -> Array:
+    """M with (1, y, y², …) = M (1, φ), of x/unit or, centred, of y; c with y_l = c_l φ_l where there are no powers."""
+    if axis.powers is None:
+        return 1 / axis.norms
+    if centred and axis.unit_powers is not None:
+        return _inverse(axis.unit_powers())
+    M = axis.powers()
+    return _inverse(M * axis.unit ** np.arange(len(M)))
 
 
 def for_each(axes: Sequence[Axis], f: Callable[[Axis], Array]) -> list[Array]:
