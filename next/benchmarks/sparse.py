@@ -2,7 +2,8 @@
 
 Gaussians on random 3-regular graphs with precisions 1 and .25; double wells of height 2 in a chain coupled by .7, all
 pairs up to degree 4; interactions of four, three and two variables in turn, all terms up to degree 4 in up to four
-variables; and 25 blocks of four with a pair, a product of three and one of four, among all 4.6 million such terms. "F1" is of sets of variables, the mean over sets; seconds are those of the processor per fit, on one thread.
+variables; and 25 blocks of four with a pair, a product of three and one of four, among all 4.6 million such terms. "F1"
+is of sets of variables, the mean over sets; seconds are those of the processor per fit, on one thread.
 A number is a strength in units of noise (.12 for Gaussians, .1 elsewhere); "ebic" chooses it, and the terms that are
 left are estimated again. The present library has l1=number and l1="auto".
 
