@@ -63,6 +63,7 @@ class Crowd:
         degrees = np.array([axes[i].degrees[l] for i, l in self.factors])
         listed = [product_of(key) for key in keys_up_to(axes, degree - 2, order - 2)]
         self.rests: list[Product] = sorted([(), *listed], key=lambda rest: (f.terms.degree_of(rest), rest))
+        self.has = np.array([np.isin(np.arange(len(axes)), [i for i, _ in rest]) for rest in self.rests])
         of_rests = np.array([f.terms.degree_of(rest) for rest in self.rests])
         begins = np.array([rest[0][0] if rest else len(axes) for rest in self.rests])
         self.parts = []
@@ -130,16 +131,11 @@ class Crowd:
                         out *= Phi[place[factor]]
                 for _ in ordered_map(add, range(len(self.parts)), f.n_jobs):
                     pass
+        variables = np.array([i for i, _ in self.factors])
         for part, G in zip(self.parts, means, strict=True):
-            self._without_squares(part, G)
+            own = variables[part.columns]
+            G[self.has[part.rests][:, own] | (own == variables[part.first])] = 0.0
         return means
-
-    def _without_squares(self, part: _Part, G: Array) -> None:
-        variable = np.array([self.factors[c][0] for c in part.columns])
-        G[:, variable == self.factors[part.first][0]] = 0.0
-        for i in np.unique(variable):
-            there = [any(j == i for j, _ in rest) for rest in self.rests[part.rests]]
-            G[np.ix_(there, variable == i)] = 0.0
 
 
 def _powers(M: Array, phi: Array) -> Array:
