@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple, get_args
 
 import numpy as np
 
 from .._core.notes import Note, listed
 from ..fit.consensus import Consensus, combined
-from ..fit.held_out import Refit
+from ..fit.held_out import Refit, looked_at
 from ..fit.learn import no_ridge, starts
 from ..fit.newton import Fit, Status
 from ..fit.nodewise import NodeFit, learn_nodes
@@ -70,7 +71,8 @@ def by_nodes(
     tau, spread = combined(kind, g, fits)
     tau = back(tau)
     status, steps = max((fit.status for fit in fits), key=get_args(Status).index), max(fit.n_iter for fit in fits)
-    fit = Fit(tau, f(tau, 0), tau, status, steps, no_ridge(f), [("nodes", f.n, steps)])
+    part = looked_at(f)
+    fit = Fit(tau, replace(part(tau, 0), n=part.n), tau, status, steps, no_ridge(f), [("nodes", f.n, steps)])
     return Solved(f, fit, refit, covariance, _failed(f, fits, remedy), g), fits
 
 

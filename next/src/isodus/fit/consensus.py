@@ -82,13 +82,15 @@ def combined(
 def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:
     """Sums over blocks of g(block, ψ of each node, (m, rows)): how far a row has moved the estimates of a node.
 
-    ψ = A⁻¹ s/n, s the row's score. Where the mean is one of exp ℓ, A is a mean of g gᵀ with weights w = exp ℓ, so that
+    ψ = A⁻¹ s/n, s the row's score; where a node has converged, the mean score is zero. Where the mean is one of exp ℓ, A is a mean of g gᵀ with weights w = exp ℓ, so that
     a row of large weight pulls the fit to itself, and the sandwich misses that; without the row the estimate is
     ψ/(1 − h) away, h = w (g − ḡ)ᵀA⁻¹(g − ḡ)/Σw its leverage.
     """
-    link, linked = f.loss.link, f.at_nodes({i: fit.tau for i, fit in enumerate(fits)}, 1)
+    link, linked = f.loss.link, [fit.at for fit in fits]
+    others = {i: fit.tau for i, fit in enumerate(fits) if fit.status != "converged"}
+    for i, at in f.at_nodes(others, 1).items() if others else ():
+        linked[i] = at
     breads = [np.zeros((0, 0)) if fit.at.hessian is None else inverse(fit.at.hessian) / f.n for fit in fits]
-    taus = [fit.tau for fit in fits]
 
     def of_node(i: int, H: Array, point: Pointwise) -> Array:
         of, (_, T) = f.terms.local[i], f.terms.local_T[i]
@@ -96,7 +98,7 @@ def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:
         G = G if T is None else T.T @ G
         if link == "mean":
             return breads[i] @ G
-        if link == "log_mean":
+        if link == "log_mean" and i in others:
             G -= linked[i].gradient[:, None]
         w = np.exp(point.value - (linked[i].value if link == "log_mean" else 0.0))
         psi = breads[i] @ G
@@ -107,8 +109,8 @@ def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:
     def of_block(points: Iterator[tuple[Array, Pointwise]]) -> list[Array]:
         return [of_node(i, *point) for i, point in enumerate(points)]
 
-    local = [taus[i] if T is None else T @ taus[i] for i, (_, T) in enumerate(f.terms.local_T)]
-    if 8 * f.samples.n_rows * sum(map(len, taus)) > _KEPT_BYTES:
+    local = [fit.tau if T is None else T @ fit.tau for fit, (_, T) in zip(fits, f.terms.local_T, strict=True)]
+    if 8 * f.samples.n_rows * sum(len(fit.tau) for fit in fits) > _KEPT_BYTES:
         return lambda g: f._each(local, lambda block, points: g(block, of_block(points)))
     kept = f._each(local, lambda block, points: [(block, of_block(points))])
     return lambda g: reduce(add, (g(block, parts) for block, parts in kept))
