@@ -202,12 +202,14 @@ class Polynomial(Smooth):
         left, right = self.tails
         return replace(self, low=-_FAR if left else self.low, high=_FAR if right else self.high)
 
-    def power_reference(self, nu: float, power: float) -> tuple[Callable[[Array], Array], Array]:
-        """exp(−ν|y|^power) where the axis goes on; uniform between two ends."""
+    def power_reference(
+        self, nu: float, power: float, origin: float = 0.0
+    ) -> tuple[Callable[[Array], Array], Array]:
+        """exp(−ν|y − origin|^power) where the axis goes on, from its end if it has one; uniform between two ends."""
         left, right = self.tails
         if not (left or right):
             return super().power_reference(nu, power)
-        origin = 0.0 if left and right else self.high if left else self.low
+        origin = origin if left and right else self.high if left else self.low
         m = power_moments(nu, power, len(self.alpha) + 1, [-1] * left + [1] * right)
         shifted = shifted_powers(len(m), -origin, 1.0)  # powers of y = origin + t in those of t, whose moments are m
         return lambda x: -nu * np.abs(self.coordinate(x) - origin) ** power, (self.unit_powers() @ shifted @ m)[1:]

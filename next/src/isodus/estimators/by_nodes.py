@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from .._core.notes import Note, listed
 from ..fit.consensus import Consensus, combined
-from ..fit.held_out import HeldOut, Refit
+from ..fit.held_out import HeldOut, Refit, looked_at
 from ..fit.learn import no_ridge, starts
 from ..fit.newton import Fit, Status
 from ..fit.nodewise import NodeFit, learn_nodes
@@ -69,16 +70,18 @@ def by_nodes(
         return of.terms.T @ found if f.terms.identity else found
 
     def covariance(clusters: Array | None, lags: int) -> Array:
-        return back(back(combined(kind, g, fits, clusters, lags)[1]).T)
+        return back(back(spread(clusters, lags)).T)
 
     def refit(part: Objective, start: Array, n: float) -> Array:
         h = in_powers(part, loss)
         again = learn_nodes(h, _begin(h, max_iter), _FOLD_TOL, max_iter)
-        return back(combined(kind, h, again, covariance=False)[0], h)
+        return back(combined(kind, h, again)[0], h)
 
-    tau = back(combined(kind, g, fits, covariance=False)[0])
+    tau, spread = combined(kind, g, fits)
+    tau = back(tau)
     status, steps = max((fit.status for fit in fits), key=get_args(Status).index), max(fit.n_iter for fit in fits)
-    fit = Fit(tau, f(tau, 0), tau, status, steps, no_ridge(f), [("nodes", f.n, steps)])
+    part = looked_at(f)
+    fit = Fit(tau, replace(part(tau, 0), n=part.n), tau, status, steps, no_ridge(f), [("nodes", f.n, steps)])
     return Solved(f, fit, refit, covariance, _failed(f, fits, remedy), g), fits
 
 

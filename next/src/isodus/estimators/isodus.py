@@ -14,7 +14,7 @@ from ..data import MemorySamples, Weights
 from ..fit.nodewise import NodeFit
 from ..fit.objective import Objective
 from ..fit.penalties import Penalty
-from ..fit.power_reference import choose_nu
+from ..fit.power_reference import choose_reference
 from ..fit.tilted import learn_tilted, tilted_by
 from ..losses import PowerReference, PowerScreening, TiltedReference, TiltedScreening
 from ..model import PolynomialModel
@@ -155,17 +155,21 @@ class ISODUS(PolynomialEstimator):
         """The paper's loss. A ν that the data choose is chosen once per fit; own: by terms of one variable alone."""
         power = float(f.terms.degrees.max() + reference.delta)
         if not hasattr(self, "nu_"):
-            nu = reference.nu
+            nu, origin = reference.nu, reference.origins(len(f.axes))
             if isinstance(nu, str):
                 say("choosing ν")
                 g = in_powers(f, f.loss)
                 g = g.only(g.terms.orders == 1) if own else g
-                nu = choose_nu(g, power, self.tol, self.max_iter, seed)
+                moved = self.scale in ("robust", "center")
+                nu, origin = choose_reference(g, power, self.max_iter, seed, origin, moved)
             self.nu_ = np.array(PowerReference(nu).nus(len(f.axes)))
             self.reference_: PolynomialModel | PowerReference = PowerReference(
-                self.nu_.tolist(), reference.delta, reference.link
+                self.nu_.tolist(), reference.delta, reference.link, origin
             )
-        return PowerScreening(tuple(self.nu_.tolist()), power, "mean_exp" if reference.link == "plain" else "log_mean")
+        known = self.reference_
+        assert isinstance(known, PowerReference)
+        link: Literal["mean_exp", "log_mean"] = "mean_exp" if reference.link == "plain" else "log_mean"
+        return PowerScreening(tuple(self.nu_.tolist()), power, link, known.origins(len(f.axes)))
 
     def _solve(self, f: Objective, penalty: Penalty | None, seed: int, say: Callable[[str], None]) -> Solved:
         reference = self._reference()

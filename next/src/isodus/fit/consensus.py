@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import add
 from typing import Any, Literal
 
 import numpy as np
 
 from ..data import Block
+from ..losses import Pointwise
 from ..terms import Terms
 from .nodewise import NodeFit
 from .objective import Objective
 from .sandwich import inverse, spread
 
-__all__ = ["Consensus", "combined", "node_variances"]
+__all__ = ["Consensus", "combined", "influences", "node_variances"]
 
 Array = np.ndarray
 Consensus = Literal["geometric", "mean", "precision"]
+Scored = Callable[[Callable[[Block, Sequence[Array]], Any]], Any]
 _SHRUNK = 0.05  # of a small covariance toward equal weights
+_KEPT_BYTES = 2**28  # of influences, up to which they are kept
+_MOST_LEVERAGE = 0.999
 
 
 def combined(
-    kind: Consensus,
-    f: Objective,
-    fits: Sequence[NodeFit],
-    groups: Array | None = None,
-    lags: int = 0,
-    covariance: bool = True,
-) -> tuple[Array, Array]:
-    """τ, (K,), and its covariance, (K, K) or empty, from the estimates v of the nodes of each unknown.
+    kind: Consensus, f: Objective, fits: Sequence[NodeFit]
+) -> tuple[Array, Callable[[Array | None, int], Array]]:
+    """τ, (K,), from the estimates v of the nodes of each unknown, and its covariance, (K, K), of clusters and lags.
 
     Nodes that did not converge are left out where an unknown has others.
 
     geometric: sign(mean v) exp(mean log|v|), 0 where any is 0. precision: Σ w v, weights ∝ (C + .05 tr C/|k| I)⁻¹ 1
     with C the small covariance of the estimates of that unknown. The covariance is joint over nodes: of
-    Σ d_i A_i⁻¹ s_i, d the derivatives by v and s_i the scores of a row at node i.
+    Σ d_i ψ_i, d the derivatives by v and ψ_i the influences of a row at node i.
     """
     slots = _slots(f.terms)
     there = np.zeros((len(f.terms), max((slot.max(initial=0) for slot in slots), default=0) + 1), bool)
@@ -46,25 +47,18 @@ def combined(
         there[unknowns, slot] |= alone[unknowns]
     v[~there] = 0.0
     count = there.sum(axis=1)
-    breads = [np.zeros((0, 0)) if fit.at.hessian is None else inverse(fit.at.hessian) for fit in fits]
-    taus = {i: fit.tau for i, fit in enumerate(fits)}
-
-    def influences(block: Block, parts: Iterator[Array]) -> Array:
-        """A_i⁻¹ s_i of each unknown and node, (K, most nodes, rows)."""
-        e = np.zeros((*there.shape, len(block.X)))
-        for (unknowns, _), slot, bread, S in zip(f.terms.local_T, slots, breads, parts, strict=True):
-            e[unknowns, slot] = bread @ S
-        e[~there] = 0.0
-        return e
+    scored = influences(f, fits)
 
     weights = there / count[:, None]
     if kind == "precision" and there.shape[1] > 1:
 
-        def small(block: Block, parts: Iterator[Array]) -> Array:
-            e = influences(block, parts)
+        def small(block: Block, parts: Sequence[Array]) -> Array:
+            e = np.zeros((*there.shape, len(block.X)))
+            for (unknowns, _), slot, psi in zip(f.terms.local_T, slots, parts, strict=True):
+                e[unknowns, slot] = psi
             return (e * block.square) @ e.transpose(0, 2, 1)
 
-        weights = _precision_weights(f.node_scores(taus, small), there)
+        weights = _precision_weights(scored(small), there)
     tau, slopes = (weights * v).sum(axis=1), weights
     if kind == "geometric":
         sure = np.where(there, np.abs(v), 1.0)
@@ -72,25 +66,63 @@ def combined(
             tau = np.sign(tau) * np.exp(np.log(sure).sum(axis=1) / count)
             slopes = np.where(there & (v != 0), tau[:, None] / (count[:, None] * v), 0.0)
 
-    if not covariance:
-        return tau, np.zeros((0, 0))
+    def joint(g: Callable[[Block, Array], Any]) -> Any:
+        def summed(block: Block, parts: Sequence[Array]) -> Any:
+            e = np.zeros((len(f.terms), len(block.X)))
+            for (unknowns, _), slot, psi in zip(f.terms.local_T, slots, parts, strict=True):
+                used = there[unknowns, slot]
+                e[unknowns[used]] += slopes[unknowns[used], slot[used], None] * psi[used]
+            return g(block, e)
 
-    def scored(g: Any) -> Any:
-        return f.node_scores(
-            taus, lambda block, parts: g(block, np.einsum("ka,kar->kr", slopes, influences(block, parts)))
-        )
+        return scored(summed)
 
-    return tau, spread(scored, f.samples.n_rows, groups, lags)[0] / f.n**2
+    return tau, lambda groups, lags: spread(joint, f.samples.n_rows, groups, lags)[0]
+
+
+def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:
+    """Sums over blocks of g(block, ψ of each node, (m, rows)): how far a row has moved the estimates of a node.
+
+    ψ = A⁻¹ s/n, s the row's score; where a node has converged, the mean score is zero. Where the mean is one of exp ℓ, A is a mean of g gᵀ with weights w = exp ℓ, so that
+    a row of large weight pulls the fit to itself, and the sandwich misses that; without the row the estimate is
+    ψ/(1 − h) away, h = w (g − ḡ)ᵀA⁻¹(g − ḡ)/Σw its leverage.
+    """
+    link, linked = f.loss.link, [fit.at for fit in fits]
+    others = {i: fit.tau for i, fit in enumerate(fits) if fit.status != "converged"}
+    for i, at in f.at_nodes(others, 1).items() if others else ():
+        linked[i] = at
+    breads = [np.zeros((0, 0)) if fit.at.hessian is None else inverse(fit.at.hessian) / f.n for fit in fits]
+
+    def of_node(i: int, H: Array, point: Pointwise) -> Array:
+        of, (_, T) = f.terms.local[i], f.terms.local_T[i]
+        G = H[of.where] * point.slope.T[of.functions]
+        G = G if T is None else T.T @ G
+        if link == "mean":
+            return breads[i] @ G
+        if link == "log_mean" and i in others:
+            G -= linked[i].gradient[:, None]
+        w = np.exp(point.value - (linked[i].value if link == "log_mean" else 0.0))
+        psi = breads[i] @ G
+        leverage = w * np.einsum("kr,kr->r", G, psi)
+        psi *= w / (1 - np.minimum(leverage, _MOST_LEVERAGE))
+        return psi
+
+    def of_block(points: Iterator[tuple[Array, Pointwise]]) -> list[Array]:
+        return [of_node(i, *point) for i, point in enumerate(points)]
+
+    local = [fit.tau if T is None else T @ fit.tau for fit, (_, T) in zip(fits, f.terms.local_T, strict=True)]
+    if 8 * f.samples.n_rows * sum(len(fit.tau) for fit in fits) > _KEPT_BYTES:
+        return lambda g: f._each(local, lambda block, points: g(block, of_block(points)))
+    kept = f._each(local, lambda block, points: [(block, of_block(points))])
+    return lambda g: reduce(add, (g(block, parts) for block, parts in kept))
 
 
 def node_variances(f: Objective, fits: Sequence[NodeFit]) -> Array:
-    """The trace of each node's sandwich, (p,); +∞ where it did not converge."""
-    breads = [None if fit.at.hessian is None else inverse(fit.at.hessian) for fit in fits]
+    """The trace of the covariance of each node, (p,); +∞ where it did not converge."""
 
-    def squares(block: Block, parts: Iterator[Array]) -> Array:
-        return np.array([np.sum((bread @ S) ** 2 @ block.square) for bread, S in zip(breads, parts, strict=True)])
+    def squares(block: Block, parts: Sequence[Array]) -> Array:
+        return np.array([np.sum(psi**2 @ block.square) for psi in parts])
 
-    traces = f.node_scores({i: fit.tau for i, fit in enumerate(fits)}, squares) / f.n**2
+    traces = influences(f, fits)(squares)
     fine = np.isfinite(traces) & np.array([fit.status == "converged" for fit in fits])
     return np.where(fine, traces, np.inf)
 

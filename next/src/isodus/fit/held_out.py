@@ -21,6 +21,7 @@ __all__ = [
     "below_reference",
     "fold_objectives",
     "held_out",
+    "looked_at",
     "node_scores",
     "reference_scores",
     "refitted",
@@ -129,12 +130,18 @@ def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
     more = max(0.0, len(f.axes) + 1 - f.terms.m / f.terms.copies)
     if not np.isfinite(fit.at.value) or more > f.n:
         return False
-    known = fit.at.nodes if f.loss == PseudoLikelihoodLoss() and fit.at.hessian is not None else None
-    if known is None and f.samples.in_memory:
-        f = f.take(np.arange(0, f.samples.n_rows, -(-f.samples.n_rows // _LOOKED)))
-    columns, reference, _ = reference_scores(f, f)
-    score = float(node_scores(f, fit.tau, known)[columns].mean())
+    known = f.loss == PseudoLikelihoodLoss()
+    part = f if known and fit.at.hessian is not None else looked_at(f)
+    known = known and (part is f or fit.at.n == part.n)
+    columns, reference, _ = reference_scores(part, part)
+    score = float(node_scores(part, fit.tau, fit.at.nodes if known else None)[columns].mean())
     return not score >= reference - by - more / f.n - _ROUNDING * abs(reference)
+
+
+def looked_at(f: Objective) -> Objective:
+    """The objective on rows that are enough for a first look."""
+    step = -(-f.samples.n_rows // _LOOKED) if f.samples.in_memory else 1
+    return f if step == 1 else f.take(np.arange(0, f.samples.n_rows, step))
 
 
 def reference_scores(part: Objective, rest: Objective) -> tuple[Array, float, str]:

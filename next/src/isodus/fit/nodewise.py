@@ -15,6 +15,7 @@ from .proximal import Proximal
 __all__ = ["NodeFit", "learn_nodes"]
 
 Array = np.ndarray
+_NEAR = 0.03  # standard errors: after a shorter step the Hessian is the one before
 
 
 @dataclass
@@ -66,8 +67,9 @@ def learn_nodes(
                 _next_step(fits[i], here[i], f.n, tol, max_iter, steps, i)
         active = [i for i in active if i in steps]
         progress(len(active))
+        near = costs is None and all(here[i].decrement(steps[i]) * f.n <= _NEAR**2 for i in active)
         try:
-            trials = f.at_nodes({i: fits[i].tau + steps[i] for i in active}) if active else {}
+            trials = f.at_nodes({i: fits[i].tau + steps[i] for i in active}, 1 if near else 2) if active else {}
         except KeyboardInterrupt:
             if not keep:
                 raise
@@ -76,6 +78,7 @@ def learn_nodes(
             break
         for i, new in trials.items():
             fit, quadratic, step = fits[i], here[i], steps.pop(i)
+            new = new._replace(hessian=fit.at.hessian) if near else new
             gain = quadratic.value - new.value - quadratic.penalty(fit.tau + step)
             if gain >= 1e-4 * quadratic.decrement(step) - 4 * new.rounding:
                 quality = gain / max(quadratic.promised(step), 1e-300)

@@ -41,6 +41,7 @@ class At:
     unresolved: Array  # (p,) rows of each node whose integrals are not resolved
     rounding: float  # of the value: ε⟨1 + Σ |a_l φ_l|⟩
     product: Callable[[Array], Array] | None = None  # v → A v, where `hessian` is that of a part of the rows
+    n: float = np.nan  # weight of the rows, where these are a part
 
 
 class NodeAt(NamedTuple):

@@ -47,6 +47,8 @@ class TiltedScreening:
 class PowerScreening:
     """ℓ(a, φ) = Σ_l a_l (φ_l − m_l) + log r, r = R/q: R ∝ exp(−ν|y|^power) on the line (eq. 10), uniform within ends.
 
+    The powers of the model keep their origin where R has another.
+
     Parameters
     ----------
     nu : tuple of float
@@ -55,18 +57,22 @@ class PowerScreening:
         s + δ: the degree of the energy, and how much faster R falls.
     link : {"log_mean", "mean_exp"}
         The logarithm of the mean of exp ℓ, or that mean itself.
+    origin : tuple of float, optional
+        y − origin in place of y in R.
     """
 
     nu: tuple[float, ...]
     power: float
     link: Literal["log_mean", "mean_exp"] = "log_mean"
+    origin: tuple[float, ...] | None = None
 
     unclamped: ClassVar[bool] = True
     quadratic: ClassVar[bool] = False
 
     def prepare(self, rows: NodeRows) -> tuple[Array, Array]:
         """φ − m and log r."""
-        log_r, m = rows.axis.power_reference(self.nu[rows.node], self.power)
+        origin = 0.0 if self.origin is None else self.origin[rows.node]
+        log_r, m = rows.axis.power_reference(self.nu[rows.node], self.power, origin)
         return np.asfortranarray(rows.phi - m), log_r(rows.x)
 
     def at(self, axis: Axis, a: Array, prepared: tuple[Array, Array], second: bool) -> Pointwise:
