@@ -15,7 +15,7 @@ from isodus.axes.choose import whole_line
 from isodus.data import as_samples
 from isodus.fit.objective import Objective
 from isodus.fit.sparse import SparseProblem
-from isodus.losses import PowerScreening
+from isodus.losses import PowerReference, ReferenceScreening
 from isodus.terms import Terms
 
 from .methods import Theta
@@ -52,7 +52,7 @@ def screening(form: str, X: np.ndarray) -> SparseProblem:
     p = X.shape[1]
     keys = [(i, j) for i in range(p) for j in range(i, p)]
     terms = Terms([whole_line(2)] * p, keys, None, in_powers=True)
-    loss = PowerScreening((2.0,) * p, 4.0, "log_mean" if form == LOG else "mean_exp")
+    loss = ReferenceScreening(PowerReference(2.0), 2, "log_mean" if form == LOG else "mean_exp")
     cost = [weight(key) if form == TEXT else float(key[0] != key[1]) for key in keys]
     return SparseProblem(Objective(loss, terms, as_samples(X), 1), np.array(cost), in_noise=False)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from fit.toy_penalty import OrderRidge
+from losses.toy_reference import NormalReference
 from losses.toy_screening import UniformScreening
 from losses.written_out import (
     power_screening,
@@ -18,7 +19,14 @@ from losses.written_out import (
 
 from isodus.axes import Axis, Bounded, Circle, Functions, HalfLine, Interval, Line, Mapped, Values, WholeLine
 from isodus.fit.penalties import Penalty, Ridge, WeakRidge
-from isodus.losses import Loss, PowerScreening, PseudoLikelihoodLoss, ScoreMatchingLoss, TiltedScreening
+from isodus.losses import (
+    Loss,
+    PowerReference,
+    PseudoLikelihoodLoss,
+    ReferenceScreening,
+    ScoreMatchingLoss,
+    TiltedScreening,
+)
 
 
 class AxisCase(NamedTuple):
@@ -135,7 +143,9 @@ LOSS_AXES = {
 LOSSES = {
     "pseudo-likelihood": LossCase(PseudoLikelihoodLoss(), tuple(LOSS_AXES), pseudo_likelihood),
     "tilted screening": LossCase(TiltedScreening(), tuple(LOSS_AXES), tilted_screening),
-    "power screening": LossCase(PowerScreening((0.3, 0.3), 4.5), tuple(LOSS_AXES), power_screening(0.3, 4.5)),
+    "power screening": LossCase(
+        ReferenceScreening(PowerReference([0.3, 0.3], 0.5), 4), tuple(LOSS_AXES), power_screening(0.3, 4.5)
+    ),
     "score matching": LossCase(
         ScoreMatchingLoss(), ("line", "shifted line", "whole line", "half line", "interval", "circle"), score_matching
     ),
@@ -147,4 +157,10 @@ PENALTIES: dict[str, Penalty] = {
     "ridge": Ridge(3.0),
     "ridge, own terms free": Ridge(3.0, free="own"),
     "ridge by order": OrderRidge(2.0),
+}
+
+REFERENCES: dict[str, Reference] = {
+    "powers": PowerReference(1.0),
+    "powers, each its own": PowerReference([0.5, 0.3, 0.7], delta=1.0),
+    "normal": NormalReference(0.7),
 }

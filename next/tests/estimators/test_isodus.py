@@ -235,7 +235,10 @@ def test_refused():
         ({"reference": PowerReference(delta=0.0)}, "delta of PowerReference"),
         ({"reference": PowerReference(delta=-2.0)}, "delta of PowerReference"),
         ({"reference": PowerReference(link="exp")}, "link of PowerReference"),
-        ({"reference": PowerReference(), "degree": 3}, "highest power of column 'x0' is 3, which is odd"),
+        (
+            {"reference": PowerReference(), "degree": 3},
+            "'x0' has no PowerReference: its highest power is 3, which is odd",
+        ),
         ({"reference": PowerReference(), "penalty": Ridge(1.0)}, "have no ridge"),
         ({"reference": TiltedReference(n_tilts=0)}, "n_tilts"),
         ({"reference": TiltedReference(pilot=3)}, "pilot of TiltedReference is a PolynomialModel"),

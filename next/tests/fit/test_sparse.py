@@ -12,7 +12,7 @@ from isodus.data import as_samples
 from isodus.fit.lasso import missed
 from isodus.fit.objective import Objective
 from isodus.fit.sparse import SparseProblem, strengths_to
-from isodus.losses import Loss, PowerScreening, PseudoLikelihoodLoss, ScoreMatchingLoss
+from isodus.losses import Loss, PowerReference, PseudoLikelihoodLoss, ReferenceScreening, ScoreMatchingLoss
 from isodus.terms import Terms, keys_up_to
 
 
@@ -56,24 +56,30 @@ COLUMNS = {
     "line": lambda: (3 + 2 * curved(300), Line.fit),
     "line in x": lambda: (curved(300), lambda x, d: Line.fit(x, d).in_units(0.0, 1.0)),
 }
+
+
+def _spins(link):
+    return ReferenceScreening(PowerReference(1.0), 1, link)
+
+
 CASES = {
-    "RISE": Case(PowerScreening((1.0,) * 4, 3.0, "mean_exp"), "spins", 2, lambda rows, axis: optima.spins(rows, False)),
-    "logRISE": Case(PowerScreening((1.0,) * 4, 3.0), "spins", 2, lambda rows, axis: optima.spins(rows, True)),
+    "RISE": Case(_spins("mean_exp"), "spins", 2, lambda rows, axis: optima.spins(rows, False)),
+    "logRISE": Case(_spins("log_mean"), "spins", 2, lambda rows, axis: optima.spins(rows, True)),
     "RPLE": Case(PseudoLikelihoodLoss(), "spins", 2, lambda rows, axis: optima.conditional_spins(rows)),
     "triples of spins": Case(PseudoLikelihoodLoss(), "spins", 3,
                              lambda rows, axis: optima.conditional_spins(rows), 1, 3),
-    "Gaussian, plain": Case(PowerScreening((2.0,) * 4, 4.0, "mean_exp"), "gaussian in x", 2,
+    "Gaussian, plain": Case(ReferenceScreening(PowerReference(2.0), 2, "mean_exp"), "gaussian in x", 2,
                             lambda rows, axis: optima.screening(rows, 2.0, 4.0, False)),
-    "Gaussian, log": Case(PowerScreening((2.0,) * 4, 4.0), "gaussian in x", 2,
+    "Gaussian, log": Case(ReferenceScreening(PowerReference(2.0), 2), "gaussian in x", 2,
                           lambda rows, axis: optima.screening(rows, 2.0, 4.0, True)),
-    "Gaussian, no linear terms": Case(PowerScreening((2.0,) * 4, 4.0), "gaussian in x", 2,
+    "Gaussian, no linear terms": Case(ReferenceScreening(PowerReference(2.0), 2), "gaussian in x", 2,
                                       lambda rows, axis: optima.screening(rows, 2.0, 4.0, True), 2),
     "Gaussian, pseudo-likelihood": Case(PseudoLikelihoodLoss(), "shifted", 2, lambda rows, axis: optima.gaussian(rows)),
     "quartic, pseudo-likelihood": Case(PseudoLikelihoodLoss(), "line", 4,
                                        lambda rows, axis: optima.conditional(rows, axis.low, axis.high, axis.tail)),
     "quartic, no linear terms": Case(PseudoLikelihoodLoss(), "line in x", 4,
                                      lambda rows, axis: optima.conditional(rows, axis.low, axis.high, axis.tail), 2),
-    "quartic, screening": Case(PowerScreening((0.3,) * 3, 6.0), "line", 4,
+    "quartic, screening": Case(ReferenceScreening(PowerReference(0.3), 4), "line", 4,
                                lambda rows, axis: optima.screening(rows, 0.3, 6.0, True)),
     "quartic, score matching": Case(ScoreMatchingLoss(), "line", 4, lambda rows, axis: optima.score_matching(rows)),
 }  # fmt: skip

@@ -202,9 +202,7 @@ class Polynomial(Smooth):
         left, right = self.tails
         return replace(self, low=-_FAR if left else self.low, high=_FAR if right else self.high)
 
-    def power_reference(
-        self, nu: float, power: float, origin: float = 0.0
-    ) -> tuple[Callable[[Array], Array], Array]:
+    def power_reference(self, nu: float, power: float, origin: float = 0.0) -> tuple[Callable[[Array], Array], Array]:
         """exp(−ν|y − origin|^power) where the axis goes on, from its end if it has one; uniform between two ends."""
         left, right = self.tails
         if not (left or right):

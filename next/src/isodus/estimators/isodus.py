@@ -16,7 +16,7 @@ from ..fit.objective import Objective
 from ..fit.penalties import Penalty
 from ..fit.power_reference import choose_reference
 from ..fit.tilted import learn_tilted, tilted_by
-from ..losses import PowerReference, PowerScreening, TiltedReference, TiltedScreening
+from ..losses import PowerReference, Reference, ReferenceScreening, TiltedReference, TiltedScreening
 from ..model import PolynomialModel
 from .base import PolynomialEstimator
 from .by_nodes import Solved, by_nodes, in_powers
@@ -41,7 +41,7 @@ class ISODUS(PolynomialEstimator):
     ----------
     degree, max_order, min_degree, basis, support, scale, penalty, tol, max_iter, n_jobs, progress, random_state
         As in `PseudoLikelihood`.
-    reference : TiltedReference or PowerReference, optional
+    reference : TiltedReference, PowerReference or another Reference, optional
         R; by default ``TiltedReference()``.
     consensus : {"geometric", "mean", "precision"}, optional
         How the answers of several variables for one term are combined, with `PowerReference`: "geometric" is the
@@ -72,7 +72,7 @@ class ISODUS(PolynomialEstimator):
     _after: ClassVar[tuple[str, ...]] = ("pilot_rows_", "n_tilts_", "reference_", "nu_", "effective_samples_")
 
     _: KW_ONLY
-    reference: TiltedReference | PowerReference | None = None
+    reference: TiltedReference | Reference | None = None
 
     def objective(self, X: Any, sample_weight: Any = None, weights: Weights = "counts") -> Objective:
         """The screening objective on some rows, with the reference of the fit: value, gradient and Hessian at any τ.
@@ -93,13 +93,13 @@ class ISODUS(PolynomialEstimator):
 
     # ---------------------------------------------------------------- inside
 
-    def _reference(self) -> TiltedReference | PowerReference:
+    def _reference(self) -> TiltedReference | Reference:
         return TiltedReference() if self.reference is None else self.reference
 
     def _samples(self, X: Any, sample_weight: Any, weights: Weights) -> tuple[MemorySamples, Spec]:
         samples, spec = super()._samples(X, sample_weight, weights)
         reference = self._reference()
-        if not isinstance(reference, TiltedReference | PowerReference):
+        if not isinstance(reference, TiltedReference | Reference):
             raise ValueError(f"reference must be a TiltedReference or a PowerReference, not {reference!r:.60}.")
         reference.check(samples.names)
         if self.consensus is not None and isinstance(reference, TiltedReference):
@@ -111,7 +111,7 @@ class ISODUS(PolynomialEstimator):
 
     @property
     def _by_nodes(self) -> bool:
-        return isinstance(self._reference(), PowerReference)
+        return isinstance(self._reference(), Reference)
 
     def _checked_penalty(self) -> Penalty | None:
         penalty = super()._checked_penalty()
@@ -124,57 +124,47 @@ class ISODUS(PolynomialEstimator):
 
     def _check_axes(self, f: Objective) -> None:
         reference = self._reference()
-        if not isinstance(reference, PowerReference):
+        if not isinstance(reference, Reference):
             return
-        for i, (name, axis) in enumerate(zip(f.samples.names, f.axes, strict=True)):
+        for name, axis, local in zip(f.samples.names, f.axes, f.terms.local, strict=True):
             try:
-                axis.unclamped().power_reference(1.0, 4.0)
+                reference.check_axis(axis.unclamped(), int(axis.degrees[local.functions.max()]))
             except ValueError as error:
-                raise ValueError(f"Column {name!r} has no PowerReference: {error}.") from None
-            highest = axis.degrees[f.terms.local[i].functions.max()]
-            if highest % 2 and axis.powers is not None and np.all(np.isinf(axis.ends)):
-                raise ValueError(
-                    f"The highest power of column {name!r} is {highest}, which is odd, so that its energy has no lower "
-                    "bound and no density for PowerReference. Use an even degree, or TiltedReference."
-                )
+                raise ValueError(f"Column {name!r} has no {type(reference).__name__}: {error}.") from None
 
     @property
     def _on_moments(self) -> Literal["pseudo-likelihood"] | None:
         reference = self._reference()
-        return None if isinstance(reference, PowerReference) or reference.pilot is not None else "pseudo-likelihood"
+        return None if isinstance(reference, Reference) or reference.pilot is not None else "pseudo-likelihood"
 
     def _nodewise(self, f: Objective, seed: int, say: Callable[[str], None]) -> tuple[Objective, int]:
         reference = self._reference()
-        if isinstance(reference, PowerReference):
-            return in_powers(f, self._power_loss(f, reference, seed, say, own=True)), 0
+        if isinstance(reference, Reference):
+            return in_powers(f, self._screening(f, reference, seed, say, own=True)), 0
         return in_powers(f, f.loss), reference.n_tilts
 
-    def _power_loss(
-        self, f: Objective, reference: PowerReference, seed: int, say: Callable[[str], None], own: bool = False
-    ) -> PowerScreening:
-        """The paper's loss. A ν that the data choose is chosen once per fit; own: by terms of one variable alone."""
-        power = float(f.terms.degrees.max() + reference.delta)
-        if not hasattr(self, "nu_"):
-            nu, origin = reference.nu, reference.origins(len(f.axes))
-            if isinstance(nu, str):
-                say("choosing ν")
-                g = in_powers(f, f.loss)
-                g = g.only(g.terms.orders == 1) if own else g
-                moved = self.scale in ("robust", "center")
-                nu, origin = choose_reference(g, power, self.max_iter, seed, origin, moved)
-            self.nu_ = np.array(PowerReference(nu).nus(len(f.axes)))
-            self.reference_: PolynomialModel | PowerReference = PowerReference(
-                self.nu_.tolist(), reference.delta, reference.link, origin
-            )
-        known = self.reference_
-        assert isinstance(known, PowerReference)
-        link: Literal["mean_exp", "log_mean"] = "mean_exp" if reference.link == "plain" else "log_mean"
-        return PowerScreening(tuple(self.nu_.tolist()), power, link, known.origins(len(f.axes)))
+    def _screening(
+        self, f: Objective, reference: Reference, seed: int, say: Callable[[str], None], own: bool = False
+    ) -> ReferenceScreening:
+        """The paper's loss. What the data choose is chosen once per fit; own: by terms of one variable alone."""
+        degree = int(f.terms.degrees.max())
+        if not hasattr(self, "reference_"):
+            if isinstance(reference, PowerReference):
+                if isinstance(reference.nu, str):
+                    say("choosing ν")
+                    g = in_powers(f, f.loss)
+                    g = g.only(g.terms.orders == 1) if own else g
+                    moved = self.scale in ("robust", "center")
+                    reference = choose_reference(g, reference, degree, self.max_iter, seed, moved)
+                self.nu_ = np.array(reference.nus(len(f.axes)))
+            self.reference_: PolynomialModel | Reference = reference
+        assert isinstance(self.reference_, Reference)
+        return ReferenceScreening(self.reference_, degree, "mean_exp" if reference.link == "plain" else "log_mean")
 
     def _solve(self, f: Objective, penalty: Penalty | None, seed: int, say: Callable[[str], None]) -> Solved:
         reference = self._reference()
-        if isinstance(reference, PowerReference):
-            return self._power(f, reference, seed, say)
+        if isinstance(reference, Reference):
+            return self._screened(f, reference, seed, say)
         if reference.pilot is not None:
             return self._given(f, reference, penalty)
         found = learn_tilted(f, penalty, reference.n_tilts, self.tol, self.max_iter, seed, say)
@@ -212,9 +202,9 @@ class ISODUS(PolynomialEstimator):
         assert not isinstance(g.pilot.tau, Mapping)
         return self._solved(g, fit, penalty)._replace(minimised=self._tilted(f, g.pilot.tau))
 
-    def _power(self, f: Objective, reference: PowerReference, seed: int, say: Callable[[str], None]) -> Solved:
+    def _screened(self, f: Objective, reference: Reference, seed: int, say: Callable[[str], None]) -> Solved:
         """The paper's estimator: node by node in powers of y, then the consensus."""
-        loss = replace(self._power_loss(f, reference, seed, say), link="log_mean")  # the same minimiser
+        loss = replace(self._screening(f, reference, seed, say), link="log_mean")  # the same minimiser
         say("screening")
         found, fits = by_nodes(f, loss, self.consensus or "precision", self.tol, self.max_iter, "use TiltedReference")
         assert found.minimised is not None

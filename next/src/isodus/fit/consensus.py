@@ -82,9 +82,9 @@ def combined(
 def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:
     """Sums over blocks of g(block, ψ of each node, (m, rows)): how far a row has moved the estimates of a node.
 
-    ψ = A⁻¹ s/n, s the row's score; where a node has converged, the mean score is zero. Where the mean is one of exp ℓ, A is a mean of g gᵀ with weights w = exp ℓ, so that
-    a row of large weight pulls the fit to itself, and the sandwich misses that; without the row the estimate is
-    ψ/(1 − h) away, h = w (g − ḡ)ᵀA⁻¹(g − ḡ)/Σw its leverage.
+    ψ = A⁻¹ s/n, s the row's score; where a node has converged, the mean score is zero. Where the mean is one of exp ℓ,
+    A is a mean of g gᵀ with weights w = exp ℓ, so that a row of large weight pulls the fit to itself, and the sandwich
+    misses that; without the row the estimate is ψ/(1 − h) away, h = w (g − ḡ)ᵀA⁻¹(g − ḡ)/Σw its leverage.
     """
     link, linked = f.loss.link, [fit.at for fit in fits]
     others = {i: fit.tau for i, fit in enumerate(fits) if fit.status != "converged"}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
-from ..losses import PowerScreening
+from ..losses import PowerReference, ReferenceScreening
 from .consensus import node_variances
 from .learn import starts
 from .nodewise import NodeFit, learn_nodes
@@ -24,11 +25,11 @@ _ASIDE = 0.1  # spreads: an origin nearer to 0 is 0
 
 
 def choose_reference(
-    f: Objective, power: float, max_iter: int, seed: int, origin: Sequence[float] | None, moved: bool
-) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
+    f: Objective, reference: PowerReference, degree: int, max_iter: int, seed: int, moved: bool
+) -> PowerReference:
     """For each variable, the largest ν of a grid with at most twice the smallest variance, and the origin of R.
 
-    f: with unknowns that are coefficients of powers. origin: where it is given; else it is 0, or where columns were
+    f: with unknowns that are coefficients of powers. The origin, where it is not given, is 0, or where columns were
     `moved` also the middle of their 2.5 and 97.5 % quantiles, if the smallest variance is smaller there. The variance
     is the trace of the node's covariance by influences, whose leverage shows where a few rows decide; the plain
     sandwich does not see that. Nodes that do not converge count as infinite.
@@ -36,31 +37,33 @@ def choose_reference(
     n, p = f.samples.n_rows, len(f.axes)
     if n > _ROWS and f.samples.in_memory:
         f = f.take(np.sort(np.random.default_rng([seed, 3]).permutation(n)[:_ROWS]))
+    origin = reference.origins(p)
     origins = np.zeros((1, p)) if origin is None else np.array([origin])
-    table = [_variances(f, power, max_iter, origins[0], list(f.terms.nodes))]
+    variances_at = partial(_variances, f, reference.delta, degree, max_iter)
+    table = [variances_at(origins[0], list(f.terms.nodes))]
     if origin is None and moved:
         middles = _middles(f)
         if middles.any():
             origins = np.vstack([origins, middles])
-            table.append(_variances(f, power, max_iter, middles, np.flatnonzero(middles).tolist()))
+            table.append(variances_at(middles, np.flatnonzero(middles).tolist()))
     variances = np.array(table)  # (origins, ν, variables)
     which = variances.min(axis=1).argmin(axis=0)
     variance = np.take_along_axis(variances, which[None, None], axis=0)[0]
     good = np.isfinite(variance) & (variance <= _CLOSE * variance.min(axis=0))
     last = len(NUS) - 1 - np.argmax(good[::-1], axis=0)
-    nus = tuple(NUS[k] if good[k, i] else NUS[len(NUS) // 2] for i, k in enumerate(last.tolist()))
+    nus = [NUS[k] if good[k, i] else NUS[len(NUS) // 2] for i, k in enumerate(last.tolist())]
     found = origins[which, np.arange(p)]
-    return nus, tuple(found.tolist()) if found.any() else None
+    return PowerReference(nus, reference.delta, reference.link, found.tolist() if found.any() else None)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of nodes that are left where they were
-def _variances(f: Objective, power: float, max_iter: int, origin: Array, active: list[int]) -> Array:
+def _variances(f: Objective, delta: float, degree: int, max_iter: int, origin: Array, active: list[int]) -> Array:
     """Those of each ν and of some nodes, from the largest ν on, each from the answer before; (ν, p), +∞ elsewhere."""
     p = len(f.axes)
     found = np.full((len(NUS), p), np.inf)
     fits: dict[int, NodeFit] = {}
     for k in reversed(range(len(NUS))):
-        g = f.with_loss(PowerScreening((NUS[k],) * p, power, origin=tuple(origin.tolist())))
+        g = f.with_loss(ReferenceScreening(PowerReference(NUS[k], delta, origin=origin.tolist()), degree))
         begin: list[Array | Mapping[int, Array]] = [*starts(g)]
         if fits and all(fits[i].status == "converged" for i in active):
             begin = [{i: fits[i].tau for i in active}]

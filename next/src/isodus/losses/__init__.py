@@ -1,9 +1,9 @@
 """What is minimised: a file each."""
 
 from .base import Loss, NodeRows, Pointwise
-from .interaction_screening import PowerScreening, TiltedScreening
+from .interaction_screening import ReferenceScreening, TiltedScreening
 from .pseudo_likelihood import PseudoLikelihoodLoss
-from .references import PowerReference, TiltedReference
+from .references import PowerReference, Reference, TiltedReference
 from .score_matching import ScoreMatchingLoss
 
 __all__ = [
@@ -11,8 +11,9 @@ __all__ = [
     "NodeRows",
     "Pointwise",
     "PowerReference",
-    "PowerScreening",
     "PseudoLikelihoodLoss",
+    "Reference",
+    "ReferenceScreening",
     "ScoreMatchingLoss",
     "TiltedReference",
     "TiltedScreening",

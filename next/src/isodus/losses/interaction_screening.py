@@ -14,8 +14,9 @@ import numpy as np
 
 from ..axes import Axis, packed_pairs
 from .base import Array, NodeRows, Pointwise
+from .references import Reference
 
-__all__ = ["PowerScreening", "TiltedScreening"]
+__all__ = ["ReferenceScreening", "TiltedScreening"]
 
 
 @dataclass(frozen=True)
@@ -44,35 +45,30 @@ class TiltedScreening:
 
 
 @dataclass(frozen=True)
-class PowerScreening:
-    """ℓ(a, φ) = Σ_l a_l (φ_l − m_l) + log r, r = R/q: R ∝ exp(−ν|y|^power) on the line (eq. 10), uniform within ends.
+class ReferenceScreening:
+    """ℓ(a, φ) = Σ_l a_l (φ_l − m_l) + log r with r = R/q and m = E_R[φ], R a reference of one variable.
 
-    The powers of the model keep their origin where R has another.
+    With the paper's R ∝ exp(−ν|y|^{s+δ}) it is eq. 10. The powers of the model keep their origin where R has another.
 
     Parameters
     ----------
-    nu : tuple of float
-        ν of each variable, in units of y = (x − location)/scale.
-    power : float
-        s + δ: the degree of the energy, and how much faster R falls.
+    reference : Reference
+    degree : int
+        s, of the energy.
     link : {"log_mean", "mean_exp"}
         The logarithm of the mean of exp ℓ, or that mean itself.
-    origin : tuple of float, optional
-        y − origin in place of y in R.
     """
 
-    nu: tuple[float, ...]
-    power: float
+    reference: Reference
+    degree: int
     link: Literal["log_mean", "mean_exp"] = "log_mean"
-    origin: tuple[float, ...] | None = None
 
     unclamped: ClassVar[bool] = True
     quadratic: ClassVar[bool] = False
 
     def prepare(self, rows: NodeRows) -> tuple[Array, Array]:
         """φ − m and log r."""
-        origin = 0.0 if self.origin is None else self.origin[rows.node]
-        log_r, m = rows.axis.power_reference(self.nu[rows.node], self.power, origin)
+        log_r, m = self.reference.of(rows.node, rows.axis, self.degree)
         return np.asfortranarray(rows.phi - m), log_r(rows.x)
 
     def at(self, axis: Axis, a: Array, prepared: tuple[Array, Array], second: bool) -> Pointwise:

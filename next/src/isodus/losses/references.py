@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._core.checks import finite_number, one_of, positive_integer
+from ..axes import Axis
 
-__all__ = ["PowerReference", "TiltedReference"]
+__all__ = ["PowerReference", "Reference", "TiltedReference"]
 
 Array = np.ndarray
 
@@ -55,7 +56,26 @@ class TiltedReference(BaseEstimator):
             )
 
 
-class PowerReference(BaseEstimator):
+class Reference(BaseEstimator):
+    """R of one variable, whatever the others are. One of your own is a class of this one with `of`.
+
+    Each variable has a problem of its own, without integrals, and `consensus` combines their answers. It has no ridge.
+    """
+
+    link: Literal["log", "plain"] = "log"
+
+    def check(self, names: Sequence[str]) -> None:
+        """An error for values that mean nothing."""
+
+    def check_axis(self, axis: Axis, degree: int) -> None:
+        """An error, in words that follow the column's name, for an axis whose energy has that degree."""
+
+    def of(self, node: int, axis: Axis, degree: int) -> tuple[Callable[[Array], Array], Array]:
+        """log R/q up to a constant, as a function of x, and E_R[φ], (J,); degree: of the model's energy."""
+        raise NotImplementedError(f"{type(self).__name__} has no method of, which gives log R/q and E_R[φ].")
+
+
+class PowerReference(Reference):
     """The paper's reference R ∝ exp(−ν|y|^{s+δ}), s the degree; uniform on circles, intervals and a few values.
 
     Each variable has a problem of its own, without integrals, and `consensus` combines their answers. It has no ridge.
@@ -102,6 +122,19 @@ class PowerReference(BaseEstimator):
             self.nus(len(names))
         self.origins(len(names))
 
+    def check_axis(self, axis: Axis, degree: int) -> None:
+        """An error where there is no integral."""
+        axis.power_reference(1.0, 4.0)
+        if degree % 2 and axis.powers is not None and np.all(np.isinf(axis.ends)):
+            raise ValueError(
+                f"its highest power is {degree}, which is odd, so that its energy has no lower bound. "
+                "Use an even degree, or TiltedReference"
+            )
+
+    def of(self, node: int, axis: Axis, degree: int) -> tuple[Callable[[Array], Array], Array]:
+        """That of the axis, with the ν and the origin of the node."""
+        return axis.power_reference(_at(self.nu, node), degree + self.delta, _at(self.origin or 0.0, node))
+
     def nus(self, p: int) -> tuple[float, ...]:
         """ν of each of p variables."""
         return _for_each(self.nu, p, "nu", above=0.0)
@@ -117,3 +150,8 @@ def _for_each(value: Any, p: int, what: str, **bounds: float) -> tuple[float, ..
     if len(values) != p:
         raise ValueError(f"{what} of PowerReference has {len(values)} values for {p} columns. Give one number or {p}.")
     return tuple(finite_number(value, f"{what} of PowerReference", **bounds) for value in values)
+
+
+def _at(value: Any, node: int) -> float:
+    """The number of one variable."""
+    return value if np.ndim(value) == 0 else value[node]
