@@ -203,9 +203,7 @@ class Axis(ABC):
         """The axis whose functions go on beyond the window, for losses without integrals; itself where they do."""
         return self
 
-    def power_reference(
-        self, nu: float, power: float, origin: float = 0.0
-    ) -> tuple[Callable[[Array], Array], Array]:
+    def power_reference(self, nu: float, power: float, origin: float = 0.0) -> tuple[Callable[[Array], Array], Array]:
         """The paper's reference R of one variable: log R/q up to a constant, and E_R[φ], (J,).
 
         It is the base measure itself, uniform on a circle, an interval and a few values; on a line

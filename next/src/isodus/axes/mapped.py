@@ -189,9 +189,7 @@ class Mapped(Axis):
         """That of g(x)."""
         return replace(self, axis=self.axis.unclamped())
 
-    def power_reference(
-        self, nu: float, power: float, origin: float = 0.0
-    ) -> tuple[Callable[[Array], Array], Array]:
+    def power_reference(self, nu: float, power: float, origin: float = 0.0) -> tuple[Callable[[Array], Array], Array]:
         """That of g(x)."""
         log_r, m = self.axis.power_reference(nu, power, origin)
         return lambda x: log_r(self.map.forward(x)), m

@@ -107,15 +107,11 @@ class WholeLine(Axis):
         """M with (1, φ) = M (1, t, …, t^J), t = (y − zero)/one."""
         return shifted_powers(self.degree + 1, -self.zero / self.one, 1 / self.one)
 
-    def power_reference(
-        self, nu: float, power: float, origin: float = 0.0
-    ) -> tuple[Callable[[Array], Array], Array]:
+    def power_reference(self, nu: float, power: float, origin: float = 0.0) -> tuple[Callable[[Array], Array], Array]:
         """exp(−ν|t − origin|^power), t = (y − zero)/one."""
         m = shifted_powers(self.degree + 1, -origin, 1.0) @ power_moments(nu, power, self.degree + 1, (-1, 1))
         zero = self.zero + origin * self.one
-        return lambda x: -nu * np.abs((self.coordinate(x) - zero) / self.one) ** power, (
-            self.unit_powers() @ m
-        )[1:]
+        return lambda x: -nu * np.abs((self.coordinate(x) - zero) / self.one) ** power, (self.unit_powers() @ m)[1:]
 
     def gaussian_moments(self) -> tuple[float, float]:
         """Location and scale: with degree 2 the density is N(location + scale·μ, scale²·v), 2v = 1/a_2, μ = −a_1 v."""
