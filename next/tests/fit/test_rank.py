@@ -5,6 +5,7 @@ import pytest
 
 from isodus import PseudoLikelihood
 from isodus.axes import Line, Values
+from isodus.data import as_samples
 from isodus.fit.rank import dependent_columns, dependent_terms
 from isodus.terms import Terms, keys_up_to
 
@@ -19,7 +20,8 @@ def rng():
 
 
 def columns(X, weight=ONES, names=None):
-    return dependent_columns(X, weight, names or [f"x{i}" for i in range(X.shape[1])])
+    names = names or [f"x{i}" for i in range(X.shape[1])]
+    return dependent_columns(as_samples(X, weight, names=names, weights="importance"))
 
 
 def test_independent_columns():
@@ -65,8 +67,7 @@ def test_weights_count():
 def few(X, degree, order, values=None):
     axes = [Values.fit(x, degree, values=values) for x in X.T]
     terms = Terms(axes, keys_up_to(axes, degree, order))
-    phi = [axis.functions(x) for axis, x in zip(axes, X.T, strict=True)]
-    return dependent_terms(terms, X, phi, [f"s{i}" for i in range(X.shape[1])])
+    return dependent_terms(terms, X, [f"s{i}" for i in range(X.shape[1])])
 
 
 SPINS = np.sign(RNG.standard_normal((300, 3)))
@@ -99,8 +100,7 @@ def test_alphabets(rng):
 def test_columns_of_many_values_are_not_asked():
     axes = [Line.fit(x, 4) for x in BASE.T]
     terms = Terms(axes, keys_up_to(axes, 4, 2))
-    phi = [axis.functions(x) for axis, x in zip(axes, BASE.T, strict=True)]
-    assert dependent_terms(terms, BASE, phi, ["a", "b", "c"]) == []
+    assert dependent_terms(terms, BASE, ["a", "b", "c"]) == []
 
 
 @pytest.mark.parametrize(

@@ -299,8 +299,9 @@ def middle_and_spread(x: Array, weight: Array) -> tuple[float, float]:
 def mean_and_deviation(x: Array, weight: Array | None) -> tuple[float, float]:
     """Mean and standard deviation; +inf or NaN where they are beyond the range of numbers."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        mean = float(np.average(x, weights=weight))
-        return mean, float(np.sqrt(np.average((x - mean) ** 2, weights=weight)))
+        share = np.full(len(x), 1 / len(x)) if weight is None else weight / weight.sum()
+        mean = float(share @ x)
+        return mean, float(np.sqrt(share @ (x - mean) ** 2))
 
 
 def check_spread(middle: float, spread: float) -> None:

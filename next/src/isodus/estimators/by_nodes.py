@@ -57,8 +57,8 @@ def in_powers(f: Objective, loss: Loss) -> Objective:
 
 def by_nodes(
     f: Objective, loss: Loss, kind: Consensus, tol: float, max_iter: int, remedy: str
-) -> tuple[Solved, list[NodeFit]]:
-    """The consensus of all variables' answers, and these answers.
+) -> tuple[Solved, list[NodeFit], Array]:
+    """The consensus of all variables' answers, these answers, and the largest leverage of a row in each.
 
     f: the objective that scores and folds are taken from. remedy: for variables without an answer.
     """
@@ -70,19 +70,19 @@ def by_nodes(
         return of.terms.T @ found if f.terms.identity else found
 
     def covariance(clusters: Array | None, lags: int) -> Array:
-        return back(back(spread(clusters, lags)).T)
+        return back(back(found.covariance(clusters, lags)).T)
 
     def refit(part: Objective, start: Array, n: float) -> Array:
         h = in_powers(part, loss)
         again = learn_nodes(h, _begin(h, max_iter), _FOLD_TOL, max_iter)
-        return back(combined(kind, h, again)[0], h)
+        return back(combined(kind, h, again).tau, h)
 
-    tau, spread = combined(kind, g, fits)
-    tau = back(tau)
+    found = combined(kind, g, fits)
+    tau = back(found.tau)
     status, steps = max((fit.status for fit in fits), key=get_args(Status).index), max(fit.n_iter for fit in fits)
     part = looked_at(f)
     fit = Fit(tau, replace(part(tau, 0), n=part.n), tau, status, steps, no_ridge(f), [("nodes", f.n, steps)])
-    return Solved(f, fit, refit, covariance, _failed(f, fits, remedy), g), fits
+    return Solved(f, fit, refit, covariance, _failed(f, fits, remedy), g), fits, found.leverage
 
 
 def _begin(g: Objective, max_iter: int) -> list[Array | Mapping[int, Array]]:

@@ -190,7 +190,7 @@ def check_columns(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, pe
             f"{samples.n_rows} rows are too few for {len(samples.names)} columns: each column is then a sum of the "
             "others. Use more rows, fewer columns, or penalty=Ridge('cv') or L1()."
         )
-    copies = dependent_columns(*samples.kept, samples.names)
+    copies = dependent_columns(samples)
     if copies:
         first = "; ".join(f"column {name!r} is a sum or copy of {listed(of)}" for name, of in list(copies.items())[:5])
         more = f"; and {len(copies) - 5} more columns are" if len(copies) > 5 else ""
@@ -216,9 +216,7 @@ def check_terms(terms: Terms, samples: Samples, penalty: Penalty | None) -> None
         )
     if terms.copies > 1 or (penalty is not None and penalty.decides):
         return
-    X = samples.kept.X
-    phi = [axis.functions(x) for axis, x in zip(terms.axes, X.T, strict=True)]
-    same = dependent_terms(terms, X, phi, samples.names)
+    same = dependent_terms(terms, samples.kept.X, samples.names)
     if same:
         raise ValueError(
             f"In these data the terms {listed(same)} are constant or sums of lower terms of the same columns, so they "

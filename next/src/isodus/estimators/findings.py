@@ -10,7 +10,7 @@ from .._core.notes import Note, listed
 from ..axes import Axis
 from ..data import ColumnFacts, Samples
 from ..data.facts import FEW
-from ..fit.gaussian import correlations, inverse_correlations
+from ..fit.gaussian import of_kept, variances_left
 from ..fit.held_out import HeldOut
 from ..fit.newton import Fit
 from ..fit.objective import Objective
@@ -80,13 +80,11 @@ def column_notes(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, axe
 
 def _near_copies(samples: Samples) -> list[Note]:
     """Columns of which the others leave less than a thousandth of the variance."""
-    X, weight = samples.kept
     if not 1 < len(samples.names) < samples.n_rows:
         return []
-    inverse = inverse_correlations(correlations(X, weight)[-1])
-    if inverse is None:
+    left = variances_left(of_kept(samples)[-1])
+    if left is None:
         return []
-    left = 1 / np.diag(inverse)
     near = tuple(name for name, rest in zip(samples.names, left, strict=True) if rest < _NEAR)
     if not near:
         return []

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.notes import Note, listed
 from ..data import MemorySamples, Weights
-from ..fit.nodewise import NodeFit
 from ..fit.objective import Objective
 from ..fit.penalties import Penalty
 from ..fit.power_reference import choose_reference
@@ -25,7 +24,7 @@ from .columns import Spec
 __all__ = ["ISODUS"]
 
 Array = np.ndarray
-_FEW_EFFECTIVE = 5  # rows that count, per term of a variable, below which weights have collapsed
+_MOST_LEVERAGE = 0.5  # of one row, above which weights have collapsed
 
 
 @dataclass(eq=False, repr=False)
@@ -206,22 +205,25 @@ class ISODUS(PolynomialEstimator):
         """The paper's estimator: node by node in powers of y, then the consensus."""
         loss = replace(self._screening(f, reference, seed, say), link="log_mean")  # the same minimiser
         say("screening")
-        found, fits = by_nodes(f, loss, self.consensus or "precision", self.tol, self.max_iter, "use TiltedReference")
+        found, fits, leverage = by_nodes(
+            f, loss, self.consensus or "precision", self.tol, self.max_iter, "use TiltedReference"
+        )
         assert found.minimised is not None
         self.effective_samples_ = found.minimised.effective_rows({i: fit.tau for i, fit in enumerate(fits)})
-        return found._replace(notes=found.notes + _collapsed(f, fits, self.effective_samples_))
+        return found._replace(notes=found.notes + _collapsed(f, leverage, self.effective_samples_))
 
 
-def _collapsed(f: Objective, fits: list[NodeFit], effective: Array) -> list[Note]:
-    """A warning of columns whose weights count few rows."""
-    names, m = f.samples.names, np.array([len(fit.tau) for fit in fits])
-    few = [name for name, count, size in zip(names, effective, m, strict=True) if not count >= _FEW_EFFECTIVE * size]
+def _collapsed(f: Objective, leverage: Array, effective: Array) -> list[Note]:
+    """A warning of columns where single rows decide."""
+    names = f.samples.names
+    few = [name for name, h in zip(names, leverage, strict=True) if not h <= _MOST_LEVERAGE]
     if not few:
         return []
-    least = int(np.argmin(effective / m))
+    worst = int(np.argmax(leverage))
     text = (
-        f"The weights of columns {listed(few)} have collapsed: those of {names[least]!r} count "
-        f"{effective[least]:.0f} of {f.n:,.0f} rows for {m[least]} terms. Standard errors are not reliable. "
-        "Use another nu, or TiltedReference."
+        f"The weights of columns {listed(few)} have collapsed: those of {names[worst]!r} count {effective[worst]:.0f} "
+        f"of {f.n:,.0f} rows, and one row has {100 * leverage[worst]:.0f} % of its own fit. Standard errors may be too "
+        "small. Use another nu, or TiltedReference."
     )
-    return [Note("collapsed weights", "warning", tuple(few), {"effective": float(effective[least])}, text)]
+    numbers = {"effective": float(effective[worst]), "leverage": float(leverage[worst])}
+    return [Note("collapsed weights", "warning", tuple(few), numbers, text)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,16 +20,23 @@ __all__ = ["Consensus", "combined", "influences", "node_variances"]
 
 Array = np.ndarray
 Consensus = Literal["geometric", "mean", "precision"]
-Scored = Callable[[Callable[[Block, Sequence[Array]], Any]], Any]
+Parts = Sequence[tuple[Array, float]]  # of each node: ψ, (m, rows), and the largest leverage
+Scored = Callable[[Callable[[Block, Parts], Any]], Any]
 _SHRUNK = 0.05  # of a small covariance toward equal weights
 _KEPT_BYTES = 2**28  # of influences, up to which they are kept
-_MOST_LEVERAGE = 0.999
+_LEAST = 1e-3  # of 1 − h
 
 
-def combined(
-    kind: Consensus, f: Objective, fits: Sequence[NodeFit]
-) -> tuple[Array, Callable[[Array | None, int], Array]]:
-    """τ, (K,), from the estimates v of the nodes of each unknown, and its covariance, (K, K), of clusters and lags.
+class Combined(NamedTuple):
+    """τ, (K,), its covariance of clusters and lags, (K, K), and the largest leverage of a row at each node, (p,)."""
+
+    tau: Array
+    covariance: Callable[[Array | None, int], Array]
+    leverage: Array
+
+
+def combined(kind: Consensus, f: Objective, fits: Sequence[NodeFit]) -> Combined:
+    """One τ from the estimates v of the nodes of each unknown.
 
     Nodes that did not converge are left out where an unknown has others.
 
@@ -52,9 +59,9 @@ def combined(
     weights = there / count[:, None]
     if kind == "precision" and there.shape[1] > 1:
 
-        def small(block: Block, parts: Sequence[Array]) -> Array:
+        def small(block: Block, parts: Parts) -> Array:
             e = np.zeros((*there.shape, len(block.X)))
-            for (unknowns, _), slot, psi in zip(f.terms.local_T, slots, parts, strict=True):
+            for (unknowns, _), slot, (psi, _) in zip(f.terms.local_T, slots, parts, strict=True):
                 e[unknowns, slot] = psi
             return (e * block.square) @ e.transpose(0, 2, 1)
 
@@ -67,24 +74,25 @@ def combined(
             slopes = np.where(there & (v != 0), tau[:, None] / (count[:, None] * v), 0.0)
 
     def joint(g: Callable[[Block, Array], Any]) -> Any:
-        def summed(block: Block, parts: Sequence[Array]) -> Any:
+        def summed(block: Block, parts: Parts) -> Any:
             e = np.zeros((len(f.terms), len(block.X)))
-            for (unknowns, _), slot, psi in zip(f.terms.local_T, slots, parts, strict=True):
+            for (unknowns, _), slot, (psi, _) in zip(f.terms.local_T, slots, parts, strict=True):
                 used = there[unknowns, slot]
                 e[unknowns[used]] += slopes[unknowns[used], slot[used], None] * psi[used]
             return g(block, e)
 
         return scored(summed)
 
-    return tau, lambda groups, lags: spread(joint, f.samples.n_rows, groups, lags)[0]
+    leverage = np.max(scored(lambda block, parts: [[h for _, h in parts]]), axis=0)
+    return Combined(tau, lambda groups, lags: spread(joint, f.samples.n_rows, groups, lags)[0], leverage)
 
 
 def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:
-    """Sums over blocks of g(block, ψ of each node, (m, rows)): how far a row has moved the estimates of a node.
+    """Sums over blocks of g(block, ψ of each node and its leverage): how far its estimate would move without a row.
 
-    ψ = A⁻¹ s/n, s the row's score; where a node has converged, the mean score is zero. Where the mean is one of exp ℓ,
-    A is a mean of g gᵀ with weights w = exp ℓ, so that a row of large weight pulls the fit to itself, and the sandwich
-    misses that; without the row the estimate is ψ/(1 − h) away, h = w (g − ḡ)ᵀA⁻¹(g − ḡ)/Σw its leverage.
+    ψ = A⁻¹ s/n, s the row's score; where a node has converged, the mean score is zero. Where the mean is one of
+    w = exp ℓ, A is a mean of g gᵀ with these weights, so that a row of large weight pulls the fit to itself, and the
+    sandwich misses that. Newton's step without the row is ψ/(1 − h), h = π gᵀA⁻¹g/(1 − π) with π = w/Σw.
     """
     link, linked = f.loss.link, [fit.at for fit in fits]
     others = {i: fit.tau for i, fit in enumerate(fits) if fit.status != "converged"}
@@ -92,21 +100,21 @@ def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:
         linked[i] = at
     breads = [np.zeros((0, 0)) if fit.at.hessian is None else inverse(fit.at.hessian) / f.n for fit in fits]
 
-    def of_node(i: int, H: Array, point: Pointwise) -> Array:
+    def of_node(i: int, H: Array, point: Pointwise) -> tuple[Array, float]:
         of, (_, T) = f.terms.local[i], f.terms.local_T[i]
         G = H[of.where] * point.slope.T[of.functions]
         G = G if T is None else T.T @ G
         if link == "mean":
-            return breads[i] @ G
+            return breads[i] @ G, 0.0
         if link == "log_mean" and i in others:
             G -= linked[i].gradient[:, None]
         w = np.exp(point.value - (linked[i].value if link == "log_mean" else 0.0))
         psi = breads[i] @ G
-        leverage = w * np.einsum("kr,kr->r", G, psi)
-        psi *= w / (1 - np.minimum(leverage, _MOST_LEVERAGE))
-        return psi
+        h = w * np.einsum("kr,kr->r", G, psi) / np.maximum(1 - w / f.n, _LEAST)
+        psi *= w / np.maximum(1 - h, _LEAST)
+        return psi, float(h.max())
 
-    def of_block(points: Iterator[tuple[Array, Pointwise]]) -> list[Array]:
+    def of_block(points: Iterator[tuple[Array, Pointwise]]) -> Parts:
         return [of_node(i, *point) for i, point in enumerate(points)]
 
     local = [fit.tau if T is None else T @ fit.tau for fit, (_, T) in zip(fits, f.terms.local_T, strict=True)]
@@ -119,8 +127,8 @@ def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:
 def node_variances(f: Objective, fits: Sequence[NodeFit]) -> Array:
     """The trace of the covariance of each node, (p,); +∞ where it did not converge."""
 
-    def squares(block: Block, parts: Sequence[Array]) -> Array:
-        return np.array([np.sum(psi**2 @ block.square) for psi in parts])
+    def squares(block: Block, parts: Parts) -> Array:
+        return np.array([np.sum(psi**2 @ block.square) for psi, _ in parts])
 
     traces = influences(f, fits)(squares)
     fine = np.isfinite(traces) & np.array([fit.status == "converged" for fit in fits])

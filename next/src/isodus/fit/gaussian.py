@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
 
 from ..axes import Axis
 from ..data import Block, Samples
@@ -18,12 +18,15 @@ __all__ = [
     "gaussian_of",
     "inverse_correlations",
     "moments",
+    "of_kept",
     "precision",
+    "variances_left",
 ]
 
 Array = np.ndarray
 _FEW_ROWS = 5  # per column, below which the covariance is shrunk
 _SINGULAR = 1e-12  # the smallest eigenvalue of correlations that have an inverse
+_SMALL = 1e-100
 _ROUNDING = 64 * np.finfo(float).eps  # of a mean: the spread that a constant column has
 
 
@@ -67,31 +70,62 @@ def correlations(X: Array, weight: Array) -> tuple[Array, Array, Array, Array]:
     return mean, size, Z, Z.T @ Z
 
 
+def of_kept(samples: Samples) -> tuple[Array, Array, Array]:
+    """Means, standard deviations and correlations of the kept rows, of any size, computed once for the samples."""
+    known = vars(samples)
+    if "_of_kept" not in known:
+        X, weight = samples.kept
+        largest = np.maximum(np.abs(X).max(axis=0), 1e-300)
+        unit = np.where((largest > _SMALL) & (largest < 1 / _SMALL), 1.0, largest)
+        mean, size, _, R = correlations(X if np.all(unit == 1) else X / unit, weight)
+        known["_of_kept"] = unit * mean, unit * size, R
+    return known["_of_kept"]
+
+
 def inverse_correlations(S: Array) -> Array | None:
     """S⁻¹ by Cholesky's factor; None where S is singular up to rounding."""
-    if not np.isfinite(S).all():
-        return None
-    factor, failed = dpotrf(S, lower=True)
-    if failed:
+    factor = _factor(S)
+    if factor is None:
         return None
     found = dpotri(factor, lower=True)[0]
     found = np.tril(found) + np.tril(found, -1).T
     return found if np.linalg.norm(found) < 1 / _SINGULAR else None
 
 
+def variances_left(S: Array) -> Array | None:
+    """1/diag(S⁻¹) of correlations: the share of each column's variance that the others leave; None where singular."""
+    factor = _factor(S)
+    if factor is None:
+        return None
+    diagonal = np.sum(dtrtri(factor, lower=True)[0] ** 2, axis=0)
+    return 1 / diagonal if diagonal.sum() < 1 / _SINGULAR else None
+
+
+def _factor(S: Array) -> Array | None:
+    """Cholesky's, zero above the diagonal; None where there is none."""
+    factor, failed = dpotrf(S, lower=True) if np.isfinite(S).all() else (S, 1)
+    return None if failed else factor
+
+
 def moments(samples: Samples, axes: Sequence[Axis], n_jobs: int) -> Array:
     """⟨(1, y)(1, y)ᵀ⟩ of the axes' coordinates y, (p + 1, p + 1)."""
+    if len(samples.kept.X) == samples.n_rows:
+        mean, size, R = of_kept(samples)
+        location, scale = _units(axes)
+        m, d = np.append(1.0, (mean - location) / scale), np.append(0.0, size / scale)
+        return np.outer(m, m) + np.pad(R, (1, 0)) * d * d[:, None]
 
     def of_block(block: Block) -> Array:
         Y = np.stack([np.ones(len(block.X)), *(axis.coordinate(x) for axis, x in zip(axes, block.X.T, strict=True))])
-        return (Y * block.weight) @ Y.T
+        Y *= np.sqrt(block.weight)
+        return Y @ Y.T
 
     return samples.sum(of_block, n_jobs) / samples.n
 
 
 def gaussian_of(M: Array, axes: Sequence[Axis], centred: bool = True) -> Gaussian | None:
     """The Gaussian of some `moments` on the whole line, or that of mean 0; None where the covariance has no inverse."""
-    location, scale = np.array([axis.gaussian_moments() for axis in axes if axis.gaussian_moments]).T
+    location, scale = _units(axes)
     mean, C = M[0, 1:], M[1:, 1:] - np.outer(M[0, 1:], M[0, 1:])
     if not centred:
         away = mean + location / scale
@@ -103,17 +137,20 @@ def gaussian_of(M: Array, axes: Sequence[Axis], centred: bool = True) -> Gaussia
     return Gaussian(location + scale * mean, inverse / (size * scale) / (size * scale)[:, None])
 
 
+def _units(axes: Sequence[Axis]) -> Array:
+    """Locations and scales of axes that hold a Gaussian, (2, p)."""
+    return np.array([axis.gaussian_moments() for axis in axes if axis.gaussian_moments]).T
+
+
 def precision(terms: Terms, theta: Array) -> Array | None:
     """P of a Gaussian on the whole line in the units of X, (p, p); None where the model is another."""
     if np.any(terms.product_degrees > 2) or any(axis.gaussian_moments is None for axis in terms.axes):
         return None
-    scale = np.array([axis.gaussian_moments()[1] for axis in terms.axes if axis.gaussian_moments])
+    _, scale = _units(terms.axes)
     P = np.zeros((len(scale),) * 2)
-    for factors, value in zip(terms.products, theta, strict=True):
-        variables = [i for i, l in factors for _ in range(l + 1)]  # x_i² is one factor
-        if len(variables) == 2:
-            i, j = variables
-            P[i, j] = P[j, i] = value * (2 if i == j else 1) / (scale[i] * scale[j])
+    pairs = [(f[0][0], f[-1][0], k) for k, f in enumerate(terms.products) if len(f) == 2 or f[0][1] == 1]
+    i, j, k = np.array(pairs, int).reshape(-1, 3).T
+    P[i, j] = P[j, i] = theta[k] * np.where(i == j, 2, 1) / (scale[i] * scale[j])
     return P
 
 

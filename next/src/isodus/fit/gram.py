@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..terms import Key
-from .gaussian import inverse_correlations
+from .gaussian import variances_left
 from .lasso import lassos, missed
 from .newton import Status
 
@@ -99,8 +99,8 @@ class GramProblem:
         cost = np.full_like(self.cost, np.inf)
         np.multiply(strength, self.cost, out=cost, where=np.isfinite(self.cost))
         cost[every, every] = own / 2 if self.scored else np.inf
-        B, off = self._lasso_rows(self._rhs(), cost, self.before)
-        self.before = B
+        B, slope = self._lasso_rows(self._rhs(), cost, self.before)
+        off, self.before = missed(B, slope, cost).max(axis=1), B
         if self.scored:
             theta = B.copy()
             theta[every, every] /= 2
@@ -172,8 +172,8 @@ class GramProblem:
 
     def gaussian_losses(self) -> Array | None:
         """The same at the inverse of M; None where M is singular."""
-        found = inverse_correlations(self.M)
-        return None if found is None else 0.5 * (np.log(2 * np.pi / np.diagonal(found)) + 1) + np.log(self.spread)
+        left = variances_left(self.M)
+        return None if left is None else 0.5 * (np.log(2 * np.pi * left) + 1) + np.log(self.spread)
 
     # ---------------------------------------------------------------- inside
 
@@ -181,8 +181,7 @@ class GramProblem:
         """Of all pairs, where only those without a cost are in the model, (p, p)."""
         cost = np.where(self.penalised | ~np.isfinite(self.cost), np.inf, 0.0)
         np.fill_diagonal(cost, 0.0 if self.scored else np.inf)
-        B, _ = self._lasso_rows(self._rhs(), cost, np.zeros_like(self.M))
-        return np.abs(csr_array(B) @ self.M - self._rhs())
+        return np.abs(self._lasso_rows(self._rhs(), cost, np.zeros_like(self.M))[1])
 
     def _rhs(self) -> Array:
         return np.eye(len(self.M)) if self.scored else self.M
@@ -193,34 +192,35 @@ class GramProblem:
         return np.maximum(1 - 2 * np.einsum("ij,ij->i", B, self.M) + np.einsum("ij,ij->i", B, image), 1e-300)
 
     def _lasso_rows(self, rhs: Array, cost: Array, start: Array) -> tuple[Array, Array]:
-        """argmin ½ βᵀMβ − rhs_i·β + Σ_j cost_ij |β_j| for each row, and by how much conditions are missed, (p,)."""
+        """argmin ½ βᵀMβ − rhs_i·β + Σ_j cost_ij |β_j| for each row, and the slope Mβ − rhs there."""
         B, M = start.copy(), self.M
         slope = csr_array(B) @ M - rhs
         working = (B != 0) | (cost == 0) | (np.abs(slope) > cost)
-        rows = np.arange(len(M))
+        rows = np.flatnonzero(working.any(axis=1))
         for _ in range(_ROUNDS):
+            if not len(rows):
+                break
             for some in _groups(working, rows):
-                B[some] = self._on(some, working[some], rhs, cost, B)
+                self._solve(some, working[some], rhs, cost, B)
             slope = csr_array(B) @ M - rhs
             wrong = (np.abs(slope) > (1 + _SLACK) * cost) & ~working
             rows = np.flatnonzero(wrong.any(axis=1))
-            if not len(rows):
-                break
             working |= wrong
-        return B, missed(B, slope, cost).max(axis=1)
+        return B, slope
 
-    def _on(self, rows: Array, working: Array, rhs: Array, cost: Array, B: Array) -> Array:
-        """These rows over their working sets, packed side by side."""
-        width = max(int(working.sum(axis=1).max()), 1)
-        places = np.argsort(~working, axis=1, kind="stable")[:, :width]
-        there = np.take_along_axis(working, places, axis=1)
+    def _solve(self, rows: Array, working: Array, rhs: Array, cost: Array, B: Array) -> None:
+        """These rows of B over their working sets, packed side by side."""
+        count = working.sum(axis=1)
+        width = int(count.max())
+        there = np.arange(width) < count[:, None]
+        places = np.zeros((len(rows), width), int)
+        places[there] = np.nonzero(working)[1]
         A = np.where(there[:, :, None] & there[:, None, :], self.M[places[:, :, None], places[:, None, :]], 0.0)
         A[:, np.arange(width), np.arange(width)] = 1.0
-        pick = lambda values, other: np.where(there, np.take_along_axis(values[rows], places, axis=1), other)
+        pick = lambda values, other: np.where(there, values[rows[:, None], places], other)
         found = lassos(A, pick(rhs, 0.0), pick(cost, np.inf), pick(B, 0.0))
-        out = np.zeros((len(rows), len(self.M)))
-        np.put_along_axis(out, places, np.where(there, found, 0.0), axis=1)
-        return out
+        B[rows] = 0.0
+        B[np.repeat(rows, count), places[there]] = found[there]
 
 
 def _groups(working: Array, rows: Array) -> Iterator[Array]:

@@ -72,7 +72,7 @@ def ridge_by_folds(
     columns, name = compared[0][0], compared[0][2]
     reference = tuple(score for _, score, _ in compared)
     frees: tuple[Free, ...] = ("quadratic", "own") if len(f.axes) > 1 else ("quadratic",)
-    if any(dependent_columns(*part.samples.kept, f.samples.names) for part, _ in pairs):
+    if any(dependent_columns(part.samples) for part, _ in pairs):
         frees = ("own",)  # the Gaussian of copies, or of fewer rows than columns, does not exist
     gaussian, points, interrupted = _gaussian_tau(f), list[Point](), False
     if gaussian is not None:

@@ -8,6 +8,7 @@ functions counted from 0: ((0, 1), (1, 0)).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from math import comb
 
@@ -19,7 +20,8 @@ Key = tuple[int, ...]
 Product = tuple[tuple[int, int], ...]
 
 
-def product_of(key: Iterable[int]) -> Product:
+@lru_cache(maxsize=2**16)
+def product_of(key: Key) -> Product:
     """((0, 1), (1, 0)) of (0, 0, 1)."""
     return tuple((i, len(list(same)) - 1) for i, same in groupby(sorted(key)))
 
