@@ -23,6 +23,7 @@ from isodus.losses import (
     Loss,
     PowerReference,
     PseudoLikelihoodLoss,
+    Reference,
     ReferenceScreening,
     ScoreMatchingLoss,
     TiltedScreening,

@@ -14,7 +14,7 @@ from isodus.fit.learn import starts
 from isodus.fit.nodewise import learn_nodes
 from isodus.fit.objective import Objective
 from isodus.fit.power_reference import NUS, choose_reference
-from isodus.losses import PowerScreening, PseudoLikelihoodLoss
+from isodus.losses import PseudoLikelihoodLoss, ReferenceScreening
 from isodus.terms import Terms, keys_up_to
 
 POWER = 6.0
@@ -30,7 +30,7 @@ def screening(X, nu=0.5, origin=None, rows=None):
     """Its objective in powers of y, on the axes of all rows."""
     axes = [Line.fit(x, 4) for x in X.T]
     terms = Terms(axes, keys_up_to(axes, 4, 2), in_powers=True)
-    loss = PowerScreening((nu,) * X.shape[1], POWER, origin=origin)
+    loss = ReferenceScreening(PowerReference(nu, POWER - 4, origin=origin), 4)
     return Objective(loss, terms, as_samples(X if rows is None else X[rows]))
 
 
@@ -120,7 +120,7 @@ def test_curved_data_have_a_narrow_reference():
     X = datasets.curved(1000, 1)
     axes = [Line.fit(x, 4) for x in X.T]
     f = Objective(PseudoLikelihoodLoss(), Terms(axes, keys_up_to(axes, 4, 2), in_powers=True), as_samples(X))
-    nus, _ = choose_reference(f, POWER, 100, 0, None, moved=True)
+    nus = choose_reference(f, PowerReference(), 4, 100, 0, moved=True).nu
     assert set(nus) <= set(NUS)
     assert nus[1] > 2
 
