@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from .base import Array, Axis, Nodes
-from .quadrature import gauss_legendre
-from .smooth import Smooth, last_coefficients
+from .smooth import Smooth
 
 if TYPE_CHECKING:
     from .whole_line import WholeLine
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Window"]
 
 _GRIDS, _DRAW_ROWS = (24, 48, 96), 4096  # nodes of draws
+_COARSE = 1e-4  # of the logarithm of a sum over nodes when they are shifted
 _SMALL = 256.0  # terms of an exponent up to which it is in single precision
 _QUARTER, _HALF = {True: 0.15, False: 0.05}, 1e-3
 """Fourier coefficients at a quarter (with powers up to the fourth, or higher ones) and at half of a grid's frequency.
@@ -53,11 +53,22 @@ class Window(Smooth):
         """−log scale in the window."""
         return np.where(np.abs(self.to_unit(x)) <= 1, -np.log(self.line.scale), -np.inf)
 
+    smallest: ClassVar[int] = 32
+
     def nodes(self, count: int) -> Nodes:
-        """Gauss-Legendre nodes; checks are the last coefficients."""
-        u, w = gauss_legendre(count)
+        """Equispaced nodes in the middles of as many parts; checks are the highest Fourier coefficients of the mass.
+
+        The mass has fallen off at the ends, so the sum errs by the coefficients of twice that frequency.
+        """
+        u = (2 * np.arange(count) + 1) / count - 1
         x = self.from_unit(u)
-        return Nodes(x, np.log(w) + self.log_density(u), self.functions(x), last_coefficients(count))
+        angle = np.pi * u[:, None] * np.arange(count // 2 - 4, count // 2)
+        log_weights = np.log(2 / count) + self.log_density(u)
+        return Nodes(x, log_weights, self.functions(x), np.sqrt(2) * np.hstack([np.cos(angle), np.sin(angle)]))
+
+    def cdf(self, a: Array, x: Array) -> Array:
+        """As on the whole line."""
+        return self.line.cdf(a, x)
 
     def to_unit(self, x: Array) -> Array:
         """u, −1 and 1 at the ends."""
@@ -81,6 +92,59 @@ class Window(Smooth):
     def log_density(self, z: Array) -> Array:
         """Uniform in y."""
         return np.full(len(z), np.log((self.high - self.low) / 2))
+
+    def draw_near(self, a: Array, j: Array, count: int, rng: np.random.Generator) -> Array:
+        """One exact draw per row, given that each row's node j was drawn by its mass on `count` nodes.
+
+        As in `draw`, nodes shifted by a random share u of the gap have the same sum: shifted node k is to have the
+        share f(y_k + u) of it. Node j moves to shifted node j with probability 1 − u, else to shifted node j − 1, which
+        gives shifted node k the density L interpolated linearly between nodes k and k + 1. Where L is above f, the move
+        is undone with probability 1 − f/L, and what has moved too much goes where f is above L.
+        """
+        n, gap = len(a), (self.high - self.low) / count
+        s, other, w = rng.random((3, n))
+        s += other
+        s -= 1.0
+        y = np.empty((3, n))  # of the node, what it moves to, and the node beyond that
+        np.multiply(j, gap, out=y[0])
+        y[0] += self.low + gap / 2
+        np.multiply(s, gap, out=y[1])
+        np.copysign(gap, s, out=y[2])
+        y[1:] += y[0]
+        with np.errstate(over="ignore"):
+            f = _energy(a, y)
+            np.subtract(f[0], f[1:], out=f[1:])
+            np.exp(f[1:], out=f[1:])
+            beyond = np.abs(s)
+            L = f[2]
+            L -= 1.0
+            L *= beyond
+            L += 1.0
+            np.multiply(w, L, out=beyond)
+            moved = np.flatnonzero(~(beyond < f[1]))
+        if len(moved):
+            share = f[1, moved] / L[moved]
+            v = (w[moved] - share) / (1 - share)
+            y[1, moved] = self._undone(a[moved], s[moved] % 1, v, count)
+        return self.line.location + self.line.scale * y[1]
+
+    def _undone(self, a: Array, u: Array, v: Array, count: int) -> Array:
+        """A shifted node y per row, drawn by (f − L)₊ with the uniform v; rows that nodes do not resolve by `quantile`."""
+        gap = (self.high - self.low) / count
+        y = (self.low + gap * (np.arange(count) + 0.5))[:, None] + np.stack([np.zeros(len(a)), gap * u])[:, None]
+        f = -_energy(a, y)
+        f -= f.max(axis=(0, 1))
+        np.exp(f, out=f)
+        at, shifted = f
+        rest = shifted - (1 - u) * at
+        rest[:-1] -= u * at[1:]
+        total = np.cumsum(np.maximum(rest, 0.0, out=rest), axis=0)
+        k = np.minimum((total < v * total[-1]).sum(axis=0), count - 1)
+        out = y[1, k, np.arange(len(a))]
+        coarse = np.flatnonzero(np.abs(np.log(shifted.sum(axis=0) / at.sum(axis=0))) > _COARSE)
+        if len(coarse):
+            out[coarse] = self.line.coordinate(self.quantile(a[coarse], np.maximum(v[coarse], 2.0**-54)))
+        return out
 
     def draw(self, a: Array, rng: np.random.Generator) -> Array:
         """One exact draw per row: a node of an equispaced grid that is shifted at random, row by row.
@@ -137,6 +201,16 @@ class Window(Smooth):
         j = (mass < target).sum(axis=0, dtype=np.uint8)
         y += grid.take(j, mode="clip")
         return self.line.location + self.line.scale * y, fine
+
+
+def _energy(a: Array, y: Array) -> Array:
+    """Σ a_l y^l, (..., n); a: (n, J), y: (..., n)."""
+    rows = a.T
+    out = rows[-1] * y
+    for row in rows[-2::-1]:
+        out += row
+        out *= y
+    return out
 
 
 @lru_cache(64)

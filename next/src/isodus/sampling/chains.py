@@ -57,14 +57,24 @@ def sweep(block: Block, counts: Sequence[int], rng: np.random.Generator, see: Ca
         block.set(i, axis.table(count).nodes.phi.T.take(pick_columns(mass, v), axis=1))
 
 
-def exact_sweep(block: Block, rng: np.random.Generator, variables: Sequence[int]) -> Array:
-    """Values off the grid, one variable after the other from its exact conditional, (n, variables)."""
-    X = np.empty((block.n, len(variables)))
+def exact_sweep(
+    block: Block,
+    rng: np.random.Generator,
+    variables: Sequence[int],
+    nodes: Sequence[Array] | None = None,
+    counts: Sequence[int] = (),
+) -> Array:
+    """Values off the grid, one variable after the other from its exact conditional, (n, variables).
+
+    nodes: of each variable of the block, (n,) each, where they were drawn from their exact sums over `counts` nodes.
+    """
+    X, axes = np.empty((block.n, len(variables))), block.conditionals.terms.axes
     for first in range(0, len(variables), _TOGETHER):
         some = variables[first : first + _TOGETHER]
         drawn = np.empty((len(some), block.n))
         for x, i in zip(drawn, some, strict=True):
-            x[:] = block.conditionals.terms.axes[i].draw(block.a(i), rng)
+            near = axes[i].draw_near
+            x[:] = axes[i].draw(block.a(i), rng) if near is None or nodes is None else near(block.a(i), nodes[i], counts[i], rng)
             block.move(i, x)
         X[:, first : first + _TOGETHER] = drawn.T
     return X

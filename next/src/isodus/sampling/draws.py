@@ -166,7 +166,7 @@ def _tables(part: Component, rng: np.random.Generator) -> Elimination | None:
     conditionals = Conditionals(part.terms, part.theta)
 
     def checked(tables: Elimination) -> Array:
-        drawn = Block(conditionals, tables.functions(_AHEAD, rng, conditionals.in_cofactors))
+        drawn = Block(conditionals, tables.functions(tables.draw(_AHEAD, rng), conditionals.in_cofactors))
         return checks(drawn, range(len(tables.axes)), tables.counts)
 
     return eliminate_for_draws(part.terms.axes, interactions(part.terms, part.theta), checked)
@@ -194,7 +194,9 @@ def _draw_exact(
 
     def rows(item: tuple[int, np.random.Generator]) -> Array:
         size, child = item
-        return exact_sweep(Block(conditionals, tables.functions(size, child, conditionals.in_cofactors)), child, every)
+        nodes = tables.draw(size, child)
+        block = Block(conditionals, tables.functions(nodes, conditionals.in_cofactors))
+        return exact_sweep(block, child, every, nodes, tables.counts)
 
     return _gathered(ordered_map(rows, blocks(n, rng), n_jobs), n, len(every), report), None, 0
 

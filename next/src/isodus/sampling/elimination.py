@@ -108,11 +108,10 @@ class Elimination:
                 out[i] = (before * worst).reshape(len(worst), -1).sum(axis=1).max()
         return out
 
-    def functions(self, n: int, rng: np.random.Generator, sizes: Sequence[int] | None = None) -> list[Array]:
-        """The functions of each variable at n draws, (J, n) each, or only the first ones, (size, n) each."""
+    def functions(self, drawn: Sequence[Array], sizes: Sequence[int] | None = None) -> list[Array]:
+        """The functions of each variable at nodes that were drawn, (J, n) each, or the first ones, (size, n) each."""
         sizes = [len(axis.degrees) for axis in self.axes] if sizes is None else sizes
-        drawn = zip(self.nodes, sizes, self.draw(n, rng), strict=True)
-        return [at.phi.T[:size].take(j, axis=1) for at, size, j in drawn]
+        return [at.phi.T[:size].take(j, axis=1) for at, size, j in zip(self.nodes, sizes, drawn, strict=True)]
 
     def draw(self, n: int, rng: np.random.Generator) -> list[Array]:
         """The nodes of each variable in n draws, (n,) each; draw b has the coefficients b where there are several."""

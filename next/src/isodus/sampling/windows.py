@@ -111,9 +111,8 @@ def _adjusted(window: tuple[float, float], depth: Array, shrink: bool) -> tuple[
     grow = [0.0 if depth[end] < -_DEPTH else width * (1.0 if depth[end] > -_DEPTH / 4 else 0.25) for end in (0, -1)]
     if any(grow):
         return _snapped(low - grow[0], high + grow[1])
-    y = (1 - np.cos(np.pi * (np.arange(len(depth)) + 0.5) / len(depth))) / 2  # about where the nodes are
-    first, last = low + width * y[above[0] - 1], low + width * y[above[-1] + 1]
-    new = _snapped(first, last)
+    gap = width / len(depth)
+    new = _snapped(low + gap * (above[0] - 0.5), low + gap * (above[-1] + 1.5))
     return new if shrink and new[1] - new[0] < 0.75 * width else None
 
 
