@@ -159,7 +159,7 @@ def test_coefficients_follow_changes():
     block = Block(Conditionals(terms, values), [axis.functions(x).T.copy() for axis, x in zip(axes, X.T, strict=True)])
     for i in (2, 0, 3, 1, 2):
         X[:, i] = rng.standard_normal(7)
-        block.move(i, X[:, i])
+        block.move([i], X[:, i])
     phi = [axis.functions(x) for axis, x in zip(axes, X.T, strict=True)]
     E = np.zeros(7)
     a = [np.zeros((7, 3)) for _ in axes]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,14 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Window"]
 
-_GRIDS, _DRAW_ROWS = (24, 48, 96), 4096  # nodes of draws
-_COARSE = 1e-4  # of the logarithm of a sum over nodes when they are shifted
-_SMALL = 256.0  # terms of an exponent up to which it is in single precision
-_QUARTER, _HALF = {True: 0.15, False: 0.05}, 1e-3
-"""Fourier coefficients at a quarter (with powers up to the fourth, or higher ones) and at half of a grid's frequency.
-
-The sum over the grid then errs by at most some 5e-6 with powers up to the fourth.
-"""
+_COUNTS = (64, 128, 256)  # nodes of draws
+_UNSEEN = 1e-4  # checks of a mass whose nodes a draw may start from: sums over shifted nodes differ by their square
+_MOVED = 1e-4  # of the logarithm of a sum over nodes when they are shifted
+_CELLS = 200_000  # of rows and nodes at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +47,6 @@ class Window(Smooth):
     def log_base(self, x: Array) -> Array:
         """−log scale in the window."""
         return np.where(np.abs(self.to_unit(x)) <= 1, -np.log(self.line.scale), -np.inf)
-
-    smallest: ClassVar[int] = 32
 
     def nodes(self, count: int) -> Nodes:
         """Equispaced nodes in the middles of as many parts; checks are the highest Fourier coefficients of the mass.
@@ -96,8 +89,9 @@ class Window(Smooth):
     def draw_near(self, a: Array, j: Array, count: int, rng: np.random.Generator) -> Array:
         """One exact draw per row, given that each row's node j was drawn by its mass on `count` nodes.
 
-        As in `draw`, nodes shifted by a random share u of the gap have the same sum: shifted node k is to have the
-        share f(y_k + u) of it. Node j moves to shifted node j with probability 1 − u, else to shifted node j − 1, which
+        A sum over equispaced nodes is the integral however the nodes are shifted, to an error that falls faster than
+        any power of the gap. So with the shift u, uniform in the gap of 1, shifted node k is to have the share
+        f(y_k + u) of the sum, and y_k + u is a draw from the density. Node j moves to shifted node j with probability 1 − u, else to shifted node j − 1, which
         gives shifted node k the density L interpolated linearly between nodes k and k + 1. Where L is above f, the move
         is undone with probability 1 − f/L, and what has moved too much goes where f is above L.
         """
@@ -141,66 +135,32 @@ class Window(Smooth):
         total = np.cumsum(np.maximum(rest, 0.0, out=rest), axis=0)
         k = np.minimum((total < v * total[-1]).sum(axis=0), count - 1)
         out = y[1, k, np.arange(len(a))]
-        coarse = np.flatnonzero(np.abs(np.log(shifted.sum(axis=0) / at.sum(axis=0))) > _COARSE)
+        coarse = np.flatnonzero(np.abs(np.log(shifted.sum(axis=0) / at.sum(axis=0))) > _MOVED)
         if len(coarse):
             out[coarse] = self.line.coordinate(self.quantile(a[coarse], np.maximum(v[coarse], 2.0**-54)))
         return out
 
     def draw(self, a: Array, rng: np.random.Generator) -> Array:
-        """One exact draw per row: a node of an equispaced grid that is shifted at random, row by row.
+        """One exact draw per row: near a node drawn by its mass, on as many nodes as resolve the row, else by `quantile`.
 
-        A sum over equispaced nodes is the integral whatever the shift, to an error that falls faster than any power
-        of the gap: a random shift and a node by its mass are a draw from the density. Rows that a grid does not resolve
-        get a finer one, then the quantile.
+        Which nodes these are depends on the row alone: a draw must not be kept for where it lies.
         """
-        shift, v = rng.random((2, len(a)))
-        np.maximum(v, 2.0**-54, out=v)
-        blocks = [slice(k, k + _DRAW_ROWS) for k in range(0, len(a), _DRAW_ROWS)]
-        return np.concatenate([np.empty(0), *(self._drawn(a[rows], shift[rows], v[rows], _GRIDS) for rows in blocks)])
-
-    def _drawn(self, a: Array, shift: Array, v: Array, counts: tuple[int, ...]) -> Array:
-        """Draws on the first of these grids that resolves a row."""
-        if not counts:
-            return self.quantile(a, v)
-        x, fine = self._on_shifted_grid(a, shift, v, counts[0])
-        coarse = np.flatnonzero(~fine)
-        if len(coarse):
-            x[coarse] = self._drawn(a[coarse], shift[coarse], v[coarse], counts[1:])
+        v, x, waiting = rng.random(len(a)), np.empty(len(a)), np.arange(len(a))
+        for count in _COUNTS:
+            check, later = self.table(count).nodes.check, [waiting[:0]]
+            for rows in np.array_split(waiting, 1 + len(waiting) * count // _CELLS):
+                mass, _ = self.mass(a[rows], count)
+                unseen = np.abs(check.T @ mass).max(axis=0)
+                for before, here in pairwise(mass):
+                    np.add(before, here, out=here)
+                fine = unseen < _UNSEEN * mass[-1]
+                j = np.minimum((mass < v[rows] * mass[-1]).sum(axis=0), count - 1)[fine]
+                x[rows[fine]] = self.draw_near(a[rows[fine]], j, count, rng)
+                later.append(rows[~fine])
+            waiting = np.concatenate(later)
+        if len(waiting):
+            x[waiting] = self.quantile(a[waiting], np.maximum(v[waiting], 2.0**-54))
         return x
-
-    def _on_shifted_grid(self, a: Array, shift: Array, v: Array, count: int) -> tuple[Array, Array]:
-        """Draws, and which rows are resolved, (n,) each.
-
-        The sums S over every fourth node give the density's Fourier coefficients at a quarter and at half of the
-        frequency that the sum over all nodes errs by. Whether a row passes must not depend on its shift, or the shifts
-        of rows that pass were not uniform: the first coefficient's modulus does not.
-
-        Exponents whose terms are small are in single precision: nodes then have their shares to some 1e-6.
-        """
-        middle, gap = (self.low + self.high) / 2, (self.high - self.low) / count
-        grid, exponents = _grid(gap, count, self.line.degree)
-        y = gap * shift
-        y += middle
-        terms = np.abs(a).max(axis=0, initial=0.0) @ max(-self.low, self.high) ** self.degrees
-        kind = np.float32 if terms < _SMALL else np.float64
-        exponents = exponents.astype(kind, copy=False)
-        c = _moved(a.astype(kind, copy=False), y.astype(kind, copy=False))
-        c[0] += (exponents[: count // 4] @ c).max(axis=0)
-        mass = exponents @ c
-        with np.errstate(over="ignore", invalid="ignore"):  # between two of these nodes; the total is then infinite
-            np.exp(mass, out=mass)
-            for before, row in pairwise(mass):
-                np.add(before, row, out=row)
-            total = mass[-1]
-            S = mass[count // 4 - 1 :: count // 4].copy()
-            S[1:] -= mass[count // 4 - 1 : -1 : count // 4]
-            S[:2], S[2:] = S[:2] - S[2:], S[:2] + S[2:]
-            fine = S[0] ** 2 + S[1] ** 2 < (_QUARTER[self.line.degree <= 4] * total) ** 2
-            fine &= np.abs(S[2] - S[3]) < _HALF * total
-            target = (v * total).astype(mass.dtype)
-        j = (mass < target).sum(axis=0, dtype=np.uint8)
-        y += grid.take(j, mode="clip")
-        return self.line.location + self.line.scale * y, fine
 
 
 def _energy(a: Array, y: Array) -> Array:
@@ -211,24 +171,3 @@ def _energy(a: Array, y: Array) -> Array:
         out += row
         out *= y
     return out
-
-
-@lru_cache(64)
-def _grid(gap: float, count: int, degree: int) -> tuple[Array, Array]:
-    """Equispaced nodes t around −gap/2, (count,), and less their powers from 0 on, (count, degree + 1).
-
-    Every fourth comes first, then those after these, and so on: running sums then hold the sums over every fourth.
-    """
-    grid = gap * (np.arange(count).reshape(-1, 4).T.ravel() - count // 2)
-    return grid, -np.vander(grid, degree + 1, increasing=True)
-
-
-def _moved(a: Array, shift: Array) -> Array:
-    """Coefficients in t, from power 0 on, of Σ a_l (t + shift)^l; a: (n, J), out: (J + 1, n)."""
-    c = np.concatenate([np.zeros((1, len(a)), a.dtype), a.T])
-    rows, step = list(c), np.empty_like(c[0])
-    for j in range(len(rows) - 1):  # synthetic division, again and again
-        for k in range(len(rows) - 2, j - 1, -1):
-            np.multiply(shift, rows[k + 1], out=step)
-            np.add(rows[k], step, out=rows[k])
-    return c

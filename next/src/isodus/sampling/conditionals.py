@@ -28,6 +28,8 @@ class Conditionals:
                 self.in_cofactors[j] = max(self.in_cofactors[j], l + 1)
                 for i, _ in rest:
                     self.changes[i].append((c, parent, j, l))
+        self.colours = _colours(terms)
+        """A number for each variable; those of one number share no term."""
         self.set(theta)
 
     def set(self, theta: Array) -> None:
@@ -55,10 +57,11 @@ class Block:
         self.H = conditionals.terms.H([values.T for values in phi])
         self.n = self.H.shape[1]
 
-    def a(self, i: int) -> Array:
-        """Coefficients of the functions of variable i given the others, (n, J)."""
-        columns, C = self.conditionals.matrices[i]
-        return (C @ self.H[columns]).T
+    def a(self, *variables: int) -> Array:
+        """Coefficients of the functions of variables given the others, (n, J), of one after the other."""
+        found = (self.conditionals.matrices[i] for i in variables)
+        rows = [C @ self.H[columns] for columns, C in found]
+        return (rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)).T
 
     def set(self, i: int, phi: Array) -> None:
         """Variable i has the functions (J, n) now."""
@@ -77,7 +80,21 @@ class Block:
                 value += ((C.T @ self.H[terms.local[i].cofactors]) * self.phi[i]).sum(axis=0)
         return value
 
-    def move(self, i: int, x: Array) -> None:
-        """Variable i has the values (n,) now."""
-        phi = self.conditionals.terms.axes[i].functions(x).T
-        self.set(i, np.ascontiguousarray(phi[: len(self.phi[i])]))
+    def move(self, variables: Sequence[int], x: Array) -> None:
+        """Variables of one axis have the values x now, (n,) of one after the other."""
+        phi = self.conditionals.terms.axes[variables[0]].functions(x).T
+        for k, i in enumerate(variables):
+            self.set(i, np.ascontiguousarray(phi[: len(self.phi[i]), k * self.n : (k + 1) * self.n]))
+
+
+def _colours(terms: Terms) -> list[int]:
+    """The least number that no variable before has with which a variable shares a term."""
+    near: list[set[int]] = [set() for _ in terms.axes]
+    for factors in terms.products:
+        for i, _ in factors:
+            near[i].update(j for j, _ in factors)
+    colours: list[int] = []
+    for i, others in enumerate(near):
+        taken = {colours[j] for j in others if j < i}
+        colours.append(next(k for k in range(len(taken) + 1) if k not in taken))
+    return colours

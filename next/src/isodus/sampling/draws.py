@@ -25,6 +25,7 @@ Array = np.ndarray
 Method = Literal["auto", "exact", "chains"]
 Progress = Callable[[float, float], object]
 _ROWS = 2048  # in turn, each with a generator of its own: draws do not depend on the number of threads
+_TOGETHER = 8  # columns that are written at once: rows of 64 bytes
 _AHEAD = 128  # draws at which the nodes are checked
 _TRACED, _TRACES, _FEWEST = 64, 128, 8  # chains, and sweeps of their second half, that effective sizes are taken from
 
@@ -281,7 +282,9 @@ def _gathered(found: Iterable[Array], n: int, p: int, report: Callable[[float], 
     """Blocks of rows in their order, (n, p)."""
     X, done = np.empty((n, p)), 0
     for rows in found:
-        X[done : done + len(rows)] = rows
+        for first in range(0, p, _TOGETHER):
+            columns = slice(first, first + _TOGETHER)
+            X[done : done + len(rows), columns] = rows[:, columns]
         done += len(rows)
         report(done / n)
     return X
