@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Window"]
 
-_COUNTS = (64, 128, 256)  # nodes of draws
-_UNSEEN = 1e-4  # checks of a mass whose nodes a draw may start from: sums over shifted nodes differ by their square
+_COUNTS = (32, 64, 128, 256)  # nodes of draws
+_UNSEEN = 1e-3  # checks of a mass whose nodes a draw may start from: sums over shifted nodes differ by their square
 _MOVED = 1e-4  # of the logarithm of a sum over nodes when they are shifted
-_CELLS = 200_000  # of rows and nodes at a time
+_CELLS = 100_000  # of rows and nodes at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,9 @@ class Window(Smooth):
     def log_base(self, x: Array) -> Array:
         """−log scale in the window."""
         return np.where(np.abs(self.to_unit(x)) <= 1, -np.log(self.line.scale), -np.inf)
+
+    smallest: ClassVar[int] = 48
+    largest: ClassVar[int] = 1536
 
     def nodes(self, count: int) -> Nodes:
         """Equispaced nodes in the middles of as many parts; checks are the highest Fourier coefficients of the mass.
@@ -154,7 +157,7 @@ class Window(Smooth):
                 for before, here in pairwise(mass):
                     np.add(before, here, out=here)
                 fine = unseen < _UNSEEN * mass[-1]
-                j = np.minimum((mass < v[rows] * mass[-1]).sum(axis=0), count - 1)[fine]
+                j = np.minimum((mass < v[rows] * mass[-1]).sum(axis=0, dtype=np.uint16), count - 1)[fine]
                 x[rows[fine]] = self.draw_near(a[rows[fine]], j, count, rng)
                 later.append(rows[~fine])
             waiting = np.concatenate(later)

@@ -24,7 +24,8 @@ __all__ = ["Draws", "Method", "draw_component", "sample", "starts"]
 Array = np.ndarray
 Method = Literal["auto", "exact", "chains"]
 Progress = Callable[[float, float], object]
-_ROWS = 2048  # in turn, each with a generator of its own: draws do not depend on the number of threads
+_ROWS = 6144  # at most, in turn, each with a generator of its own: draws do not depend on the number of threads
+_SWEPT = 2048  # of these at a time off the nodes
 _TOGETHER = 8  # columns that are written at once: rows of 64 bytes
 _AHEAD = 128  # draws at which the nodes are checked
 _TRACED, _TRACES, _FEWEST = 64, 128, 8  # chains, and sweeps of their second half, that effective sizes are taken from
@@ -195,9 +196,12 @@ def _draw_exact(
 
     def rows(item: tuple[int, np.random.Generator]) -> Array:
         size, child = item
-        nodes = tables.draw(size, child)
-        block = Block(conditionals, tables.functions(nodes, conditionals.in_cofactors))
-        return exact_sweep(block, child, every, nodes, tables.counts)
+        drawn, X = tables.draw(size, child), np.empty((len(every), size))
+        for first in range(0, size, _SWEPT):
+            nodes = [j[first : first + _SWEPT] for j in drawn]
+            block = Block(conditionals, tables.functions(nodes, conditionals.in_cofactors))
+            X[:, first : first + _SWEPT] = exact_sweep(block, child, every, nodes, tables.counts).T
+        return X.T
 
     return _gathered(ordered_map(rows, blocks(n, rng), n_jobs), n, len(every), report), None, 0
 
@@ -292,5 +296,5 @@ def _gathered(found: Iterable[Array], n: int, p: int, report: Callable[[float], 
 
 def blocks(n: int, rng: np.random.Generator) -> list[tuple[int, np.random.Generator]]:
     """Sizes of blocks of rows, and a generator for each."""
-    sizes = [min(_ROWS, n - first) for first in range(0, n, _ROWS)]
+    sizes = [len(rows) for rows in np.array_split(np.arange(n), -(-n // _ROWS))] if n else []
     return list(zip(sizes, rng.spawn(len(sizes)), strict=True))

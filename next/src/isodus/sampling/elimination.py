@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,6 +77,7 @@ class Elimination:
         self.shares[i] = total
         return (np.log(Z) + top)[..., 0]
 
+    @cached_property
     def _joint(self) -> dict[int, tuple[Array, Array]]:
         """For each variable P(neighbours), (b, N, …), and its marginal, (b, N), the last summed out first."""
         cliques: dict[int, tuple[tuple[int, ...], Array]] = {}
@@ -95,13 +98,13 @@ class Elimination:
 
     def marginals(self) -> list[Array]:
         """The mass of each variable on its nodes, (b, N)."""
-        found = self._joint()
+        found = self._joint
         return [found[i][1] for i in range(len(self.axes))]
 
     def unseen(self) -> Array:
         """For each variable, the checks of its conditional masses, on average over its neighbours, (p,)."""
         out = np.zeros(len(self.axes))
-        for i, (before, _) in self._joint().items():
+        for i, (before, _) in self._joint.items():
             check = self.nodes[i].check
             if check.shape[1]:
                 worst = np.abs(self.shares[i] @ check).max(axis=-1)
@@ -198,7 +201,7 @@ def _make_plan(sets: Sets, sizes: Sequence[int], batch: int) -> _Plan | None:
         others.discard(i)
 
     def entries(i: int) -> int:
-        return batch * int(np.prod([sizes[j] for j in near[i]], dtype=object)) * sizes[i]
+        return batch * prod(sizes[j] for j in near[i]) * sizes[i]
 
     heap = [(entries(i), i) for i in range(len(sizes))]
     heapq.heapify(heap)
@@ -222,12 +225,11 @@ def _make_plan(sets: Sets, sizes: Sequence[int], batch: int) -> _Plan | None:
 
 def _aligned(table: Array, variables: tuple[int, ...], dims: tuple[int, ...]) -> Array:
     """A table (b, N, …) over some of the variables in dims, with its indices in their order and 1 elsewhere."""
-    if variables == dims:
-        return table
-    order = sorted(range(len(variables)), key=lambda at: dims.index(variables[at]))
-    table = table.transpose(0, *(1 + at for at in order))
-    sizes = dict(zip((variables[at] for at in order), table.shape[1:], strict=True))
-    return table.reshape(len(table), *(sizes.get(j, 1) for j in dims))
+    there = [j for j in dims if j in variables]
+    if variables != tuple(there):
+        table = table.transpose(0, *(1 + variables.index(j) for j in there))
+    where: Any = (slice(None), *(slice(None) if j in variables else None for j in dims))
+    return table[where] if len(there) < len(dims) else table
 
 
 def pick_rows(cumulative: Array, row: Array, v: Array) -> Array:
