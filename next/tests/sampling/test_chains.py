@@ -93,7 +93,7 @@ def test_draws_do_not_depend_on_threads():
         )
         assert np.array_equal(first, second)
     terms, theta = on_whole_lines(WELLS)
-    first, second = (sample(terms, theta, 5000, np.random.default_rng(5), n_jobs=n).X for n in (1, 2))
+    first, second = (sample(terms, theta, 12_000, np.random.default_rng(5), n_jobs=n).X for n in (1, 2))
     assert np.array_equal(first, second)
 
 

@@ -18,7 +18,8 @@ __all__ = ["Window"]
 
 _COUNTS = (32, 64, 128, 256)  # nodes of draws
 _UNSEEN = 1e-3  # checks of a mass whose nodes a draw may start from: sums over shifted nodes differ by their square
-_MOVED = 1e-4  # of the logarithm of a sum over nodes when they are shifted
+_MOVED = 1e-4  # of a sum over nodes, when they are shifted, of a row that they do not resolve
+_PEAK = 2.0  # times the density interpolated between nodes: that of a resolved row is below
 _CELLS = 100_000  # of rows and nodes at a time
 
 
@@ -93,10 +94,10 @@ class Window(Smooth):
         """One exact draw per row, given that each row's node j was drawn by its mass on `count` nodes.
 
         A sum over equispaced nodes is the integral however the nodes are shifted, to an error that falls faster than
-        any power of the gap. So with the shift u, uniform in the gap of 1, shifted node k is to have the share
-        f(y_k + u) of the sum, and y_k + u is a draw from the density. Node j moves to shifted node j with probability 1 − u, else to shifted node j − 1, which
-        gives shifted node k the density L interpolated linearly between nodes k and k + 1. Where L is above f, the move
-        is undone with probability 1 − f/L, and what has moved too much goes where f is above L.
+        any power of the gap. So nodes shifted by a part u of the gap, drawn uniformly, with shares as the density f
+        there are draws from it. Node j moves to shifted node j with probability 1 − u, else to shifted node j − 1,
+        which gives shifted node k the density L interpolated linearly between nodes k and k + 1. Where L is above f,
+        the move is undone with probability 1 − f/L, and the shifted node is drawn by (f − L)₊ instead.
         """
         n, gap = len(a), (self.high - self.low) / count
         s, other, w = rng.random((3, n))
@@ -118,18 +119,24 @@ class Window(Smooth):
             L *= beyond
             L += 1.0
             np.multiply(w, L, out=beyond)
-            moved = np.flatnonzero(~(beyond < f[1]))
-        if len(moved):
-            share = f[1, moved] / L[moved]
-            v = (w[moved] - share) / (1 - share)
-            y[1, moved] = self._undone(a[moved], s[moved] % 1, v, count)
+            kept = beyond < f[1]
+            L *= _PEAK
+            kept &= f[1] < L
+            rows = np.flatnonzero(~kept)
+            share = f[1, rows] / L[rows] * _PEAK
+        if len(rows):
+            y[1, rows] = self._undone(a[rows], y[1, rows], s[rows] % 1, w[rows], share, count)
         return self.line.location + self.line.scale * y[1]
 
-    def _undone(self, a: Array, u: Array, v: Array, count: int) -> Array:
-        """A shifted node y per row, drawn by (f − L)₊ with the uniform v; rows that nodes do not resolve by `quantile`."""
+    def _undone(self, a: Array, y: Array, u: Array, w: Array, share: Array, count: int) -> Array:
+        """A shifted node per row, by (f − L)₊ where the share f/L is below the uniform w, else y as it is.
+
+        Rows that the nodes do not resolve, whose sum over shifted nodes is another, are drawn by `quantile`.
+        """
+        v = np.where(share < 1, (w - share) / np.where(share < 1, 1 - share, 1.0), w)
         gap = (self.high - self.low) / count
-        y = (self.low + gap * (np.arange(count) + 0.5))[:, None] + np.stack([np.zeros(len(a)), gap * u])[:, None]
-        f = -_energy(a, y)
+        nodes = (self.low + gap * (np.arange(count) + 0.5))[:, None] + np.stack([np.zeros(len(a)), gap * u])[:, None]
+        f = -_energy(a, nodes)
         f -= f.max(axis=(0, 1))
         np.exp(f, out=f)
         at, shifted = f
@@ -137,8 +144,9 @@ class Window(Smooth):
         rest[:-1] -= u * at[1:]
         total = np.cumsum(np.maximum(rest, 0.0, out=rest), axis=0)
         k = np.minimum((total < v * total[-1]).sum(axis=0), count - 1)
-        out = y[1, k, np.arange(len(a))]
-        coarse = np.flatnonzero(np.abs(np.log(shifted.sum(axis=0) / at.sum(axis=0))) > _MOVED)
+        out = np.where(share < 1, nodes[1, k, np.arange(len(a))], y)
+        S = at.sum(axis=0)
+        coarse = np.flatnonzero(np.abs(shifted.sum(axis=0) - S) > _MOVED * S)
         if len(coarse):
             out[coarse] = self.line.coordinate(self.quantile(a[coarse], np.maximum(v[coarse], 2.0**-54)))
         return out

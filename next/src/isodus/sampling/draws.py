@@ -24,8 +24,8 @@ __all__ = ["Draws", "Method", "draw_component", "sample", "starts"]
 Array = np.ndarray
 Method = Literal["auto", "exact", "chains"]
 Progress = Callable[[float, float], object]
-_ROWS = 6144  # at most, in turn, each with a generator of its own: draws do not depend on the number of threads
-_SWEPT = 2048  # of these at a time off the nodes
+_ROWS = 2048  # at most, in turn, each with a generator of its own: draws do not depend on the number of threads
+_EXACT_ROWS = 5120  # the same on the nodes of tables, and then _ROWS of these off the nodes
 _TOGETHER = 8  # columns that are written at once: rows of 64 bytes
 _AHEAD = 128  # draws at which the nodes are checked
 _TRACED, _TRACES, _FEWEST = 64, 128, 8  # chains, and sweeps of their second half, that effective sizes are taken from
@@ -197,13 +197,13 @@ def _draw_exact(
     def rows(item: tuple[int, np.random.Generator]) -> Array:
         size, child = item
         drawn, X = tables.draw(size, child), np.empty((len(every), size))
-        for first in range(0, size, _SWEPT):
-            nodes = [j[first : first + _SWEPT] for j in drawn]
+        for first in range(0, size, _ROWS):
+            nodes = [j[first : first + _ROWS] for j in drawn]
             block = Block(conditionals, tables.functions(nodes, conditionals.in_cofactors))
-            X[:, first : first + _SWEPT] = exact_sweep(block, child, every, nodes, tables.counts).T
+            X[:, first : first + _ROWS] = exact_sweep(block, child, every, nodes, tables.counts).T
         return X.T
 
-    return _gathered(ordered_map(rows, blocks(n, rng), n_jobs), n, len(every), report), None, 0
+    return _gathered(ordered_map(rows, blocks(n, rng, _EXACT_ROWS), n_jobs), n, len(every), report), None, 0
 
 
 def _draw_chains(
@@ -294,7 +294,8 @@ def _gathered(found: Iterable[Array], n: int, p: int, report: Callable[[float], 
     return X
 
 
-def blocks(n: int, rng: np.random.Generator) -> list[tuple[int, np.random.Generator]]:
-    """Sizes of blocks of rows, and a generator for each."""
-    sizes = [len(rows) for rows in np.array_split(np.arange(n), -(-n // _ROWS))] if n else []
+def blocks(n: int, rng: np.random.Generator, most: int = _ROWS) -> list[tuple[int, np.random.Generator]]:
+    """Sizes of blocks of rows, as equal as they can be, and a generator for each."""
+    count = -(-n // most)
+    sizes = [n // count + (k < n % count) for k in range(count)]
     return list(zip(sizes, rng.spawn(len(sizes)), strict=True))
