@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from given_models import chain, distance, energy, on_axes, on_whole_lines
+from given_models import distance, on_axes, on_whole_lines
 
 from isodus.axes import Circle, Interval, Values, WholeLine
 from isodus.sampling import sample

@@ -20,7 +20,7 @@ _COUNTS = (32, 64, 128, 256)  # nodes of draws
 _UNSEEN = 1e-3  # checks of a mass whose nodes a draw may start from: sums over shifted nodes differ by their square
 _MOVED = 1e-4  # of a sum over nodes, when they are shifted, of a row that they do not resolve
 _PEAK = 2.0  # times the density interpolated between nodes: that of a resolved row is below
-_CELLS = 100_000  # of rows and nodes at a time
+_CELLS = 200_000  # of rows and nodes at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,34 +99,24 @@ class Window(Smooth):
         which gives shifted node k the density L interpolated linearly between nodes k and k + 1. Where L is above f,
         the move is undone with probability 1 − f/L, and the shifted node is drawn by (f − L)₊ instead.
         """
-        n, gap = len(a), (self.high - self.low) / count
-        s, other, w = rng.random((3, n))
+        gap = (self.high - self.low) / count
+        s, other, w = rng.random((3, len(a)))
         s += other
         s -= 1.0
-        y = np.empty((3, n))  # of the node, what it moves to, and the node beyond that
-        np.multiply(j, gap, out=y[0])
-        y[0] += self.low + gap / 2
-        np.multiply(s, gap, out=y[1])
-        np.copysign(gap, s, out=y[2])
-        y[1:] += y[0]
+        node = self.low + gap * (j + 0.5)
+        y = np.stack([node, node + gap * s, node + np.copysign(gap, s)])  # where it moves, and the node beyond
+        E = _energy(a, y)
         with np.errstate(over="ignore"):
-            f = _energy(a, y)
-            np.subtract(f[0], f[1:], out=f[1:])
-            np.exp(f[1:], out=f[1:])
-            beyond = np.abs(s)
-            L = f[2]
+            f, L = np.exp(E[0] - E[1:])
             L -= 1.0
-            L *= beyond
+            L *= np.abs(s)
             L += 1.0
-            np.multiply(w, L, out=beyond)
-            kept = beyond < f[1]
-            L *= _PEAK
-            kept &= f[1] < L
-            rows = np.flatnonzero(~kept)
-            share = f[1, rows] / L[rows] * _PEAK
+            rows = np.flatnonzero(~((w * L < f) & (f < _PEAK * L)))
+            share = f[rows] / L[rows]
+        x = y[1]
         if len(rows):
-            y[1, rows] = self._undone(a[rows], y[1, rows], s[rows] % 1, w[rows], share, count)
-        return self.line.location + self.line.scale * y[1]
+            x[rows] = self._undone(a[rows], x[rows], s[rows] % 1, w[rows], share, count)
+        return self.line.location + self.line.scale * x
 
     def _undone(self, a: Array, y: Array, u: Array, w: Array, share: Array, count: int) -> Array:
         """A shifted node per row, by (f − L)₊ where the share f/L is below the uniform w, else y as it is.
@@ -135,11 +125,9 @@ class Window(Smooth):
         """
         v = np.where(share < 1, (w - share) / np.where(share < 1, 1 - share, 1.0), w)
         gap = (self.high - self.low) / count
-        nodes = (self.low + gap * (np.arange(count) + 0.5))[:, None] + np.stack([np.zeros(len(a)), gap * u])[:, None]
-        f = -_energy(a, nodes)
-        f -= f.max(axis=(0, 1))
-        np.exp(f, out=f)
-        at, shifted = f
+        nodes = self.low + gap * (np.arange(count)[:, None] + np.stack([np.full(len(a), 0.5), 0.5 + u])[:, None])
+        E = _energy(a, nodes)
+        at, shifted = np.exp(E.min(axis=(0, 1)) - E)
         rest = shifted - (1 - u) * at
         rest[:-1] -= u * at[1:]
         total = np.cumsum(np.maximum(rest, 0.0, out=rest), axis=0)
@@ -152,22 +140,23 @@ class Window(Smooth):
         return out
 
     def draw(self, a: Array, rng: np.random.Generator) -> Array:
-        """One exact draw per row: near a node drawn by its mass, on as many nodes as resolve the row, else by `quantile`.
+        """One exact draw per row, near a node drawn by its mass on as many as resolve the row, else by `quantile`.
 
-        Which nodes these are depends on the row alone: a draw must not be kept for where it lies.
+        How many depends on the row alone, not on the draw: those that are kept would not be fair otherwise.
         """
         v, x, waiting = rng.random(len(a)), np.empty(len(a)), np.arange(len(a))
         for count in _COUNTS:
             check, later = self.table(count).nodes.check, [waiting[:0]]
             for rows in np.array_split(waiting, 1 + len(waiting) * count // _CELLS):
-                mass, _ = self.mass(a[rows], count)
+                here = a.T.take(rows, axis=1).T
+                mass, _ = self.mass(here, count)
                 unseen = np.abs(check.T @ mass).max(axis=0)
-                for before, here in pairwise(mass):
-                    np.add(before, here, out=here)
-                fine = unseen < _UNSEEN * mass[-1]
-                j = np.minimum((mass < v[rows] * mass[-1]).sum(axis=0, dtype=np.uint16), count - 1)[fine]
-                x[rows[fine]] = self.draw_near(a[rows[fine]], j, count, rng)
-                later.append(rows[~fine])
+                for before, after in pairwise(mass):
+                    np.add(before, after, out=after)
+                j = np.minimum((mass < v[rows] * mass[-1]).sum(axis=0, dtype=np.uint16), count - 1)
+                fine = np.flatnonzero(unseen < _UNSEEN * mass[-1])
+                x[rows[fine]] = self.draw_near(here.T.take(fine, axis=1).T, j[fine], count, rng)
+                later.append(np.delete(rows, fine))
             waiting = np.concatenate(later)
         if len(waiting):
             x[waiting] = self.quantile(a[waiting], np.maximum(v[waiting], 2.0**-54))

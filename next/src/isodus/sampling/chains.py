@@ -79,10 +79,11 @@ def exact_sweep(
         axis = axes[group[0]]
         for first in range(0, len(group), most):
             some = group[first : first + most]
+            a = np.concatenate([block.a(i) for i in some])
             if nodes is None or axis.draw_near is None:
-                x = axis.draw(block.a(*some), rng)
+                x = axis.draw(a, rng)
             else:
-                x = axis.draw_near(block.a(*some), np.concatenate([nodes[i] for i in some]), count, rng)
+                x = axis.draw_near(a, np.concatenate([nodes[i] for i in some]), count, rng)
             block.move(some, x)
             out[[place[i] for i in some]] = x.reshape(len(some), n)
     return out.T

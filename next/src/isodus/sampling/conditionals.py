@@ -57,11 +57,10 @@ class Block:
         self.H = conditionals.terms.H([values.T for values in phi])
         self.n = self.H.shape[1]
 
-    def a(self, *variables: int) -> Array:
-        """Coefficients of the functions of variables given the others, (n, J), of one after the other."""
-        found = (self.conditionals.matrices[i] for i in variables)
-        rows = [C @ self.H[columns] for columns, C in found]
-        return (rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)).T
+    def a(self, i: int) -> Array:
+        """Coefficients of the functions of variable i given the others, (n, J)."""
+        columns, C = self.conditionals.matrices[i]
+        return (C @ self.H[columns]).T
 
     def set(self, i: int, phi: Array) -> None:
         """Variable i has the functions (J, n) now."""

@@ -65,10 +65,10 @@ class Elimination:
         dims = (*self.plan.neighbours[i], i)
         sizes = [len(self.nodes[j].places) for j in dims]
         batch = max((len(table) for _, table in tables), default=1)
-        total = np.empty((batch, *sizes))
-        total[:] = self.nodes[i].log_weights
-        for variables, table in tables:
-            total += _aligned(table, variables, dims)
+        few = self.nodes[i].log_weights
+        for variables, table in sorted(tables, key=lambda found: found[1].size):
+            few = few + _aligned(table, variables, dims)  # what is added last is the largest
+        total = few if few.shape == (batch, *sizes) else np.array(np.broadcast_to(few, (batch, *sizes)))
         top = total.max(axis=-1, keepdims=True)
         total -= top
         np.exp(total, out=total)
@@ -239,6 +239,6 @@ def pick_rows(cumulative: Array, row: Array, v: Array) -> Array:
     at = first.copy()
     while size > 1:
         half = size // 2
-        at += half * (flat.take(at + (half - 1)) < v)
+        at += half * (flat[half - 1 :].take(at) < v)
         size -= half
     return at - first
