@@ -20,7 +20,7 @@ _MEMORY = 10.0  # correlation times in a chain
 _COARSE = 1e-4  # check of a conditional mass above which a draw on the nodes is off
 _SHARE = 0.01  # of the pilot's rows that may be so before a variable gets twice the nodes
 _MOST_NODES = 512
-_CELLS = 32_768  # values that are drawn at once
+_CELLS = 16_384  # values that are drawn at once
 
 
 def pick_columns(mass: Array, v: Array) -> Array:
