@@ -103,15 +103,22 @@ class Window(Smooth):
         s, other, w = rng.random((3, len(a)))
         s += other
         s -= 1.0
-        node = self.low + gap * (j + 0.5)
-        y = np.stack([node, node + gap * s, node + np.copysign(gap, s)])  # where it moves, and the node beyond
+        y = np.empty((3, len(a)))  # the node, where it moves, and the node beyond
+        np.multiply(j, gap, out=y[0])
+        y[0] += self.low + gap / 2
+        np.multiply(s, gap, out=y[1])
+        np.copysign(gap, s, out=y[2])
+        y[1:] += y[0]
         E = _energy(a, y)
+        np.subtract(E[0], E[1:], out=E[1:])
         with np.errstate(over="ignore"):
-            f, L = np.exp(E[0] - E[1:])
+            f, L = np.exp(E[1:], out=E[1:])
             L -= 1.0
             L *= np.abs(s)
             L += 1.0
-            rows = np.flatnonzero(~((w * L < f) & (f < _PEAK * L)))
+            kept = np.multiply(w, L, out=other) < f
+            kept &= f < np.multiply(_PEAK, L, out=other)
+            rows = np.flatnonzero(~kept)
             share = f[rows] / L[rows]
         x = y[1]
         if len(rows):
