@@ -112,7 +112,7 @@ class Axis(ABC):
     A subclass gives `degrees`, `functions`, `log_base` and `nodes`, as a frozen dataclass whose fields are what a file
     keeps; integrals, distribution functions and quantiles are derived. What an axis does not have is None: derivatives
     and boundary (score matching), powers (monomials of x), unit_powers (of its coordinate y), in_units (another y),
-    on_window, wider.
+    on_window, wider, draw_near (a draw given a node that was drawn).
     """
 
     kind: ClassVar[str]
@@ -140,6 +140,7 @@ class Axis(ABC):
     in_units: Callable[[float, float], Axis] | None = None
     on_window: Callable[[float, float], Axis] | None = None
     wider: Callable[[], Axis] | None = None
+    draw_near: Callable[[Array, Array, int, np.random.Generator], Array] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

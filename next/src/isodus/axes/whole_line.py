@@ -241,7 +241,7 @@ def _powers(y: Array, degree: int) -> Array:
     out[0] = 1.0
     for k in range(degree):
         np.multiply(out[k], y, out=out[k + 1])
-    return np.moveaxis(out, 0, -1)
+    return out.transpose(*range(1, out.ndim), 0)
 
 
 def _parts(rows: Array, count: int) -> list[Array]:

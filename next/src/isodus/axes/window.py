@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from .base import Array, Axis, Nodes
-from .quadrature import gauss_legendre
-from .smooth import Smooth, last_coefficients
+from .smooth import Smooth
 
 if TYPE_CHECKING:
     from .whole_line import WholeLine
 
 __all__ = ["Window"]
 
-_GRIDS, _DRAW_ROWS = (24, 48, 96), 4096  # nodes of draws
-_SMALL = 256.0  # terms of an exponent up to which it is in single precision
-_QUARTER, _HALF = {True: 0.15, False: 0.05}, 1e-3
-"""Fourier coefficients at a quarter (with powers up to the fourth, or higher ones) and at half of a grid's frequency.
-
-The sum over the grid then errs by at most some 5e-6 with powers up to the fourth.
-"""
+_COUNTS = (32, 64, 128, 256)  # nodes of draws
+_UNSEEN = 1e-3  # checks of a mass whose nodes a draw may start from: sums over shifted nodes differ by their square
+_MOVED = 1e-4  # of a sum over nodes, when they are shifted, of a row that they do not resolve
+_PEAK = 2.0  # times the density interpolated between nodes: that of a resolved row is below
+_CELLS = 200_000  # of rows and nodes at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +49,23 @@ class Window(Smooth):
         """−log scale in the window."""
         return np.where(np.abs(self.to_unit(x)) <= 1, -np.log(self.line.scale), -np.inf)
 
+    smallest: ClassVar[int] = 48
+    largest: ClassVar[int] = 1536
+
     def nodes(self, count: int) -> Nodes:
-        """Gauss-Legendre nodes; checks are the last coefficients."""
-        u, w = gauss_legendre(count)
+        """Equispaced nodes in the middles of as many parts; checks are the highest Fourier coefficients of the mass.
+
+        The mass has fallen off at the ends, so the sum errs by the coefficients of twice that frequency.
+        """
+        u = (2 * np.arange(count) + 1) / count - 1
         x = self.from_unit(u)
-        return Nodes(x, np.log(w) + self.log_density(u), self.functions(x), last_coefficients(count))
+        angle = np.pi * u[:, None] * np.arange(count // 2 - 4, count // 2)
+        log_weights = np.log(2 / count) + self.log_density(u)
+        return Nodes(x, log_weights, self.functions(x), np.sqrt(2) * np.hstack([np.cos(angle), np.sin(angle)]))
+
+    def cdf(self, a: Array, x: Array) -> Array:
+        """As on the whole line."""
+        return self.line.cdf(a, x)
 
     def to_unit(self, x: Array) -> Array:
         """u, −1 and 1 at the ends."""
@@ -82,79 +90,91 @@ class Window(Smooth):
         """Uniform in y."""
         return np.full(len(z), np.log((self.high - self.low) / 2))
 
-    def draw(self, a: Array, rng: np.random.Generator) -> Array:
-        """One exact draw per row: a node of an equispaced grid that is shifted at random, row by row.
+    def draw_near(self, a: Array, j: Array, count: int, rng: np.random.Generator) -> Array:
+        """One exact draw per row, given that each row's node j was drawn by its mass on `count` nodes.
 
-        A sum over equispaced nodes is the integral whatever the shift, to an error that falls faster than any power
-        of the gap: a random shift and a node by its mass are a draw from the density. Rows that a grid does not resolve
-        get a finer one, then the quantile.
+        A sum over equispaced nodes is the integral however the nodes are shifted, to an error that falls faster than
+        any power of the gap. So nodes shifted by a part u of the gap, drawn uniformly, with shares as the density f
+        there are draws from it. Node j moves to shifted node j with probability 1 − u, else to shifted node j − 1,
+        which gives shifted node k the density L interpolated linearly between nodes k and k + 1. Where L is above f,
+        the move is undone with probability 1 − f/L, and the shifted node is drawn by (f − L)₊ instead.
         """
-        shift, v = rng.random((2, len(a)))
-        np.maximum(v, 2.0**-54, out=v)
-        blocks = [slice(k, k + _DRAW_ROWS) for k in range(0, len(a), _DRAW_ROWS)]
-        return np.concatenate([np.empty(0), *(self._drawn(a[rows], shift[rows], v[rows], _GRIDS) for rows in blocks)])
+        gap = (self.high - self.low) / count
+        s, other, w = rng.random((3, len(a)))
+        s += other
+        s -= 1.0
+        y = np.empty((3, len(a)))  # the node, where it moves, and the node beyond
+        np.multiply(j, gap, out=y[0])
+        y[0] += self.low + gap / 2
+        np.multiply(s, gap, out=y[1])
+        np.copysign(gap, s, out=y[2])
+        y[1:] += y[0]
+        E = _energy(a, y)
+        np.subtract(E[0], E[1:], out=E[1:])
+        with np.errstate(over="ignore"):
+            f, L = np.exp(E[1:], out=E[1:])
+            L -= 1.0
+            L *= np.abs(s)
+            L += 1.0
+            kept = np.multiply(w, L, out=other) < f
+            kept &= f < np.multiply(_PEAK, L, out=other)
+            rows = np.flatnonzero(~kept)
+            share = f[rows] / L[rows]
+        x = y[1]
+        if len(rows):
+            x[rows] = self._undone(a[rows], x[rows], s[rows] % 1, w[rows], share, count)
+        return self.line.location + self.line.scale * x
 
-    def _drawn(self, a: Array, shift: Array, v: Array, counts: tuple[int, ...]) -> Array:
-        """Draws on the first of these grids that resolves a row."""
-        if not counts:
-            return self.quantile(a, v)
-        x, fine = self._on_shifted_grid(a, shift, v, counts[0])
-        coarse = np.flatnonzero(~fine)
+    def _undone(self, a: Array, y: Array, u: Array, w: Array, share: Array, count: int) -> Array:
+        """A shifted node per row, by (f − L)₊ where the share f/L is below the uniform w, else y as it is.
+
+        Rows that the nodes do not resolve, whose sum over shifted nodes is another, are drawn by `quantile`.
+        """
+        v = np.where(share < 1, (w - share) / np.where(share < 1, 1 - share, 1.0), w)
+        gap = (self.high - self.low) / count
+        nodes = self.low + gap * (np.arange(count)[:, None] + np.stack([np.full(len(a), 0.5), 0.5 + u])[:, None])
+        E = _energy(a, nodes)
+        at, shifted = np.exp(E.min(axis=(0, 1)) - E)
+        rest = shifted - (1 - u) * at
+        rest[:-1] -= u * at[1:]
+        total = np.cumsum(np.maximum(rest, 0.0, out=rest), axis=0)
+        k = np.minimum((total < v * total[-1]).sum(axis=0), count - 1)
+        out = np.where(share < 1, nodes[1, k, np.arange(len(a))], y)
+        S = at.sum(axis=0)
+        coarse = np.flatnonzero(np.abs(shifted.sum(axis=0) - S) > _MOVED * S)
         if len(coarse):
-            x[coarse] = self._drawn(a[coarse], shift[coarse], v[coarse], counts[1:])
+            out[coarse] = self.line.coordinate(self.quantile(a[coarse], np.maximum(v[coarse], 2.0**-54)))
+        return out
+
+    def draw(self, a: Array, rng: np.random.Generator) -> Array:
+        """One exact draw per row, near a node drawn by its mass on as many as resolve the row, else by `quantile`.
+
+        How many depends on the row alone, not on the draw: those that are kept would not be fair otherwise.
+        """
+        v, x, waiting = rng.random(len(a)), np.empty(len(a)), np.arange(len(a))
+        for count in _COUNTS:
+            check, later = self.table(count).nodes.check, [waiting[:0]]
+            for rows in np.array_split(waiting, 1 + len(waiting) * count // _CELLS):
+                here = a.T.take(rows, axis=1).T
+                mass, _ = self.mass(here, count)
+                unseen = np.abs(check.T @ mass).max(axis=0)
+                for before, after in pairwise(mass):
+                    np.add(before, after, out=after)
+                j = np.minimum((mass < v[rows] * mass[-1]).sum(axis=0, dtype=np.uint16), count - 1)
+                fine = np.flatnonzero(unseen < _UNSEEN * mass[-1])
+                x[rows[fine]] = self.draw_near(here.T.take(fine, axis=1).T, j[fine], count, rng)
+                later.append(np.delete(rows, fine))
+            waiting = np.concatenate(later)
+        if len(waiting):
+            x[waiting] = self.quantile(a[waiting], np.maximum(v[waiting], 2.0**-54))
         return x
 
-    def _on_shifted_grid(self, a: Array, shift: Array, v: Array, count: int) -> tuple[Array, Array]:
-        """Draws, and which rows are resolved, (n,) each.
 
-        The sums S over every fourth node give the density's Fourier coefficients at a quarter and at half of the
-        frequency that the sum over all nodes errs by. Whether a row passes must not depend on its shift, or the shifts
-        of rows that pass were not uniform: the first coefficient's modulus does not.
-
-        Exponents whose terms are small are in single precision: nodes then have their shares to some 1e-6.
-        """
-        middle, gap = (self.low + self.high) / 2, (self.high - self.low) / count
-        grid, exponents = _grid(gap, count, self.line.degree)
-        y = gap * shift
-        y += middle
-        terms = np.abs(a).max(axis=0, initial=0.0) @ max(-self.low, self.high) ** self.degrees
-        kind = np.float32 if terms < _SMALL else np.float64
-        exponents = exponents.astype(kind, copy=False)
-        c = _moved(a.astype(kind, copy=False), y.astype(kind, copy=False))
-        c[0] += (exponents[: count // 4] @ c).max(axis=0)
-        mass = exponents @ c
-        with np.errstate(over="ignore", invalid="ignore"):  # between two of these nodes; the total is then infinite
-            np.exp(mass, out=mass)
-            for before, row in pairwise(mass):
-                np.add(before, row, out=row)
-            total = mass[-1]
-            S = mass[count // 4 - 1 :: count // 4].copy()
-            S[1:] -= mass[count // 4 - 1 : -1 : count // 4]
-            S[:2], S[2:] = S[:2] - S[2:], S[:2] + S[2:]
-            fine = S[0] ** 2 + S[1] ** 2 < (_QUARTER[self.line.degree <= 4] * total) ** 2
-            fine &= np.abs(S[2] - S[3]) < _HALF * total
-            target = (v * total).astype(mass.dtype)
-        j = (mass < target).sum(axis=0, dtype=np.uint8)
-        y += grid.take(j, mode="clip")
-        return self.line.location + self.line.scale * y, fine
-
-
-@lru_cache(64)
-def _grid(gap: float, count: int, degree: int) -> tuple[Array, Array]:
-    """Equispaced nodes t around −gap/2, (count,), and less their powers from 0 on, (count, degree + 1).
-
-    Every fourth comes first, then those after these, and so on: running sums then hold the sums over every fourth.
-    """
-    grid = gap * (np.arange(count).reshape(-1, 4).T.ravel() - count // 2)
-    return grid, -np.vander(grid, degree + 1, increasing=True)
-
-
-def _moved(a: Array, shift: Array) -> Array:
-    """Coefficients in t, from power 0 on, of Σ a_l (t + shift)^l; a: (n, J), out: (J + 1, n)."""
-    c = np.concatenate([np.zeros((1, len(a)), a.dtype), a.T])
-    rows, step = list(c), np.empty_like(c[0])
-    for j in range(len(rows) - 1):  # synthetic division, again and again
-        for k in range(len(rows) - 2, j - 1, -1):
-            np.multiply(shift, rows[k + 1], out=step)
-            np.add(rows[k], step, out=rows[k])
-    return c
+def _energy(a: Array, y: Array) -> Array:
+    """Σ a_l y^l, (..., n); a: (n, J), y: (..., n)."""
+    rows = a.T
+    out = rows[-1] * y
+    for row in rows[-2::-1]:
+        out += row
+        out *= y
+    return out

@@ -20,7 +20,7 @@ _MEMORY = 10.0  # correlation times in a chain
 _COARSE = 1e-4  # check of a conditional mass above which a draw on the nodes is off
 _SHARE = 0.01  # of the pilot's rows that may be so before a variable gets twice the nodes
 _MOST_NODES = 512
-_TOGETHER = 8  # columns that are written at once: rows of 64 bytes
+_CELLS = 16_384  # values that are drawn at once
 
 
 def pick_columns(mass: Array, v: Array) -> Array:
@@ -57,17 +57,36 @@ def sweep(block: Block, counts: Sequence[int], rng: np.random.Generator, see: Ca
         block.set(i, axis.table(count).nodes.phi.T.take(pick_columns(mass, v), axis=1))
 
 
-def exact_sweep(block: Block, rng: np.random.Generator, variables: Sequence[int]) -> Array:
-    """Values off the grid, one variable after the other from its exact conditional, (n, variables)."""
-    X = np.empty((block.n, len(variables)))
-    for first in range(0, len(variables), _TOGETHER):
-        some = variables[first : first + _TOGETHER]
-        drawn = np.empty((len(some), block.n))
-        for x, i in zip(drawn, some, strict=True):
-            x[:] = block.conditionals.terms.axes[i].draw(block.a(i), rng)
-            block.move(i, x)
-        X[:, first : first + _TOGETHER] = drawn.T
-    return X
+def exact_sweep(
+    block: Block,
+    rng: np.random.Generator,
+    variables: Sequence[int],
+    nodes: Sequence[Array] | None = None,
+    counts: Sequence[int] | None = None,
+) -> Array:
+    """Values off the grid, each variable from its exact conditional, (n, variables), column by column in memory.
+
+    Variables that share no term and have one axis are drawn at once.
+
+    nodes: of each variable of the block, (n,) each, where they were drawn from exact sums over `counts` nodes.
+    """
+    axes, colours, n = block.conditionals.terms.axes, block.conditionals.colours, block.n
+    place, alike = {i: k for k, i in enumerate(variables)}, dict[tuple[int, int, int], list[int]]()
+    for i in variables:
+        alike.setdefault((colours[i], id(axes[i]), counts[i] if counts else 0), []).append(i)
+    out, most = np.empty((len(variables), n)), max(1, _CELLS // max(n, 1))
+    for (_, _, count), group in alike.items():
+        axis = axes[group[0]]
+        for first in range(0, len(group), most):
+            some = group[first : first + most]
+            a = np.concatenate([block.a(i) for i in some])
+            if nodes is None or axis.draw_near is None:
+                x = axis.draw(a, rng)
+            else:
+                x = axis.draw_near(a, np.concatenate([nodes[i] for i in some]), count, rng)
+            block.move(some, x)
+            out[[place[i] for i in some]] = x.reshape(len(some), n)
+    return out.T
 
 
 def checks(block: Block, variables: Sequence[int], counts: Sequence[int]) -> Array:

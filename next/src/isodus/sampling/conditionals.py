@@ -28,6 +28,8 @@ class Conditionals:
                 self.in_cofactors[j] = max(self.in_cofactors[j], l + 1)
                 for i, _ in rest:
                     self.changes[i].append((c, parent, j, l))
+        self.colours = _colours(terms)
+        """A number for each variable; those of one number share no term."""
         self.set(theta)
 
     def set(self, theta: Array) -> None:
@@ -77,7 +79,21 @@ class Block:
                 value += ((C.T @ self.H[terms.local[i].cofactors]) * self.phi[i]).sum(axis=0)
         return value
 
-    def move(self, i: int, x: Array) -> None:
-        """Variable i has the values (n,) now."""
-        phi = self.conditionals.terms.axes[i].functions(x).T
-        self.set(i, np.ascontiguousarray(phi[: len(self.phi[i])]))
+    def move(self, variables: Sequence[int], x: Array) -> None:
+        """Variables of one axis have the values x now, (n,) of one after the other."""
+        phi = self.conditionals.terms.axes[variables[0]].functions(x).T
+        for k, i in enumerate(variables):
+            self.set(i, np.ascontiguousarray(phi[: len(self.phi[i]), k * self.n : (k + 1) * self.n]))
+
+
+def _colours(terms: Terms) -> list[int]:
+    """The least number that no variable before has with which a variable shares a term."""
+    near: list[set[int]] = [set() for _ in terms.axes]
+    for factors in terms.products:
+        for i, _ in factors:
+            near[i].update(j for j, _ in factors)
+    colours: list[int] = []
+    for i, others in enumerate(near):
+        taken = {colours[j] for j in others if j < i}
+        colours.append(next(k for k in range(len(taken) + 1) if k not in taken))
+    return colours

@@ -24,7 +24,9 @@ __all__ = ["Draws", "Method", "draw_component", "sample", "starts"]
 Array = np.ndarray
 Method = Literal["auto", "exact", "chains"]
 Progress = Callable[[float, float], object]
-_ROWS = 2048  # in turn, each with a generator of its own: draws do not depend on the number of threads
+_ROWS = 2048  # at most, in turn, each with a generator of its own: draws do not depend on the number of threads
+_EXACT_ROWS = 5120  # the same on the nodes of tables, and then _ROWS of these off the nodes
+_TOGETHER = 8  # columns that are written at once: rows of 64 bytes
 _AHEAD = 128  # draws at which the nodes are checked
 _TRACED, _TRACES, _FEWEST = 64, 128, 8  # chains, and sweeps of their second half, that effective sizes are taken from
 
@@ -166,7 +168,7 @@ def _tables(part: Component, rng: np.random.Generator) -> Elimination | None:
     conditionals = Conditionals(part.terms, part.theta)
 
     def checked(tables: Elimination) -> Array:
-        drawn = Block(conditionals, tables.functions(_AHEAD, rng, conditionals.in_cofactors))
+        drawn = Block(conditionals, tables.functions(tables.draw(_AHEAD, rng), conditionals.in_cofactors))
         return checks(drawn, range(len(tables.axes)), tables.counts)
 
     return eliminate_for_draws(part.terms.axes, interactions(part.terms, part.theta), checked)
@@ -194,9 +196,14 @@ def _draw_exact(
 
     def rows(item: tuple[int, np.random.Generator]) -> Array:
         size, child = item
-        return exact_sweep(Block(conditionals, tables.functions(size, child, conditionals.in_cofactors)), child, every)
+        drawn, X = tables.draw(size, child), np.empty((len(every), size))
+        for first in range(0, size, _ROWS):
+            nodes = [j[first : first + _ROWS] for j in drawn]
+            block = Block(conditionals, tables.functions(nodes, conditionals.in_cofactors))
+            X[:, first : first + _ROWS] = exact_sweep(block, child, every, nodes, tables.counts).T
+        return X.T
 
-    return _gathered(ordered_map(rows, blocks(n, rng), n_jobs), n, len(every), report), None, 0
+    return _gathered(ordered_map(rows, blocks(n, rng, _EXACT_ROWS), n_jobs), n, len(every), report), None, 0
 
 
 def _draw_chains(
@@ -279,13 +286,16 @@ def _gathered(found: Iterable[Array], n: int, p: int, report: Callable[[float], 
     """Blocks of rows in their order, (n, p)."""
     X, done = np.empty((n, p)), 0
     for rows in found:
-        X[done : done + len(rows)] = rows
+        for first in range(0, p, _TOGETHER):
+            columns = slice(first, first + _TOGETHER)
+            X[done : done + len(rows), columns] = rows[:, columns]
         done += len(rows)
         report(done / n)
     return X
 
 
-def blocks(n: int, rng: np.random.Generator) -> list[tuple[int, np.random.Generator]]:
-    """Sizes of blocks of rows, and a generator for each."""
-    sizes = [min(_ROWS, n - first) for first in range(0, n, _ROWS)]
+def blocks(n: int, rng: np.random.Generator, most: int = _ROWS) -> list[tuple[int, np.random.Generator]]:
+    """Sizes of blocks of rows, as equal as they can be, and a generator for each."""
+    count = -(-n // most)
+    sizes = [n // count + (k < n % count) for k in range(count)]
     return list(zip(sizes, rng.spawn(len(sizes)), strict=True))

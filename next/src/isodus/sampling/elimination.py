@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,10 +65,10 @@ class Elimination:
         dims = (*self.plan.neighbours[i], i)
         sizes = [len(self.nodes[j].places) for j in dims]
         batch = max((len(table) for _, table in tables), default=1)
-        total = np.empty((batch, *sizes))
-        total[:] = self.nodes[i].log_weights
-        for variables, table in tables:
-            total += _aligned(table, variables, dims)
+        few = self.nodes[i].log_weights
+        for variables, table in sorted(tables, key=lambda found: found[1].size):
+            few = few + _aligned(table, variables, dims)  # what is added last is the largest
+        total = few if few.shape == (batch, *sizes) else np.array(np.broadcast_to(few, (batch, *sizes)))
         top = total.max(axis=-1, keepdims=True)
         total -= top
         np.exp(total, out=total)
@@ -75,6 +77,7 @@ class Elimination:
         self.shares[i] = total
         return (np.log(Z) + top)[..., 0]
 
+    @cached_property
     def _joint(self) -> dict[int, tuple[Array, Array]]:
         """For each variable P(neighbours), (b, N, …), and its marginal, (b, N), the last summed out first."""
         cliques: dict[int, tuple[tuple[int, ...], Array]] = {}
@@ -95,24 +98,23 @@ class Elimination:
 
     def marginals(self) -> list[Array]:
         """The mass of each variable on its nodes, (b, N)."""
-        found = self._joint()
+        found = self._joint
         return [found[i][1] for i in range(len(self.axes))]
 
     def unseen(self) -> Array:
         """For each variable, the checks of its conditional masses, on average over its neighbours, (p,)."""
         out = np.zeros(len(self.axes))
-        for i, (before, _) in self._joint().items():
+        for i, (before, _) in self._joint.items():
             check = self.nodes[i].check
             if check.shape[1]:
                 worst = np.abs(self.shares[i] @ check).max(axis=-1)
                 out[i] = (before * worst).reshape(len(worst), -1).sum(axis=1).max()
         return out
 
-    def functions(self, n: int, rng: np.random.Generator, sizes: Sequence[int] | None = None) -> list[Array]:
-        """The functions of each variable at n draws, (J, n) each, or only the first ones, (size, n) each."""
+    def functions(self, drawn: Sequence[Array], sizes: Sequence[int] | None = None) -> list[Array]:
+        """The functions of each variable at nodes that were drawn, (J, n) each, or the first ones, (size, n) each."""
         sizes = [len(axis.degrees) for axis in self.axes] if sizes is None else sizes
-        drawn = zip(self.nodes, sizes, self.draw(n, rng), strict=True)
-        return [at.phi.T[:size].take(j, axis=1) for at, size, j in drawn]
+        return [at.phi.T[:size].take(j, axis=1) for at, size, j in zip(self.nodes, sizes, drawn, strict=True)]
 
     def draw(self, n: int, rng: np.random.Generator) -> list[Array]:
         """The nodes of each variable in n draws, (n,) each; draw b has the coefficients b where there are several."""
@@ -199,7 +201,7 @@ def _make_plan(sets: Sets, sizes: Sequence[int], batch: int) -> _Plan | None:
         others.discard(i)
 
     def entries(i: int) -> int:
-        return batch * int(np.prod([sizes[j] for j in near[i]], dtype=object)) * sizes[i]
+        return batch * prod(sizes[j] for j in near[i]) * sizes[i]
 
     heap = [(entries(i), i) for i in range(len(sizes))]
     heapq.heapify(heap)
@@ -223,12 +225,11 @@ def _make_plan(sets: Sets, sizes: Sequence[int], batch: int) -> _Plan | None:
 
 def _aligned(table: Array, variables: tuple[int, ...], dims: tuple[int, ...]) -> Array:
     """A table (b, N, …) over some of the variables in dims, with its indices in their order and 1 elsewhere."""
-    if variables == dims:
-        return table
-    order = sorted(range(len(variables)), key=lambda at: dims.index(variables[at]))
-    table = table.transpose(0, *(1 + at for at in order))
-    sizes = dict(zip((variables[at] for at in order), table.shape[1:], strict=True))
-    return table.reshape(len(table), *(sizes.get(j, 1) for j in dims))
+    there = [j for j in dims if j in variables]
+    if variables != tuple(there):
+        table = table.transpose(0, *(1 + variables.index(j) for j in there))
+    where: Any = (slice(None), *(slice(None) if j in variables else None for j in dims))
+    return table[where] if len(there) < len(dims) else table
 
 
 def pick_rows(cumulative: Array, row: Array, v: Array) -> Array:
@@ -238,6 +239,6 @@ def pick_rows(cumulative: Array, row: Array, v: Array) -> Array:
     at = first.copy()
     while size > 1:
         half = size // 2
-        at += half * (flat.take(at + (half - 1)) < v)
+        at += half * (flat[half - 1 :].take(at) < v)
         size -= half
     return at - first

@@ -134,7 +134,7 @@ class _Filler:
         axes, n, nodes = self.part.terms.axes, phi[0].shape[1], None
 
         def drawn(tables: Elimination) -> Array:
-            for i, values in zip(left, tables.functions(n, rng), strict=True):
+            for i, values in zip(left, tables.functions(tables.draw(n, rng)), strict=True):
                 phi[i] = values
             return checks(Block(self.conditionals, phi), left, tables.counts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -111,9 +112,8 @@ def _adjusted(window: tuple[float, float], depth: Array, shrink: bool) -> tuple[
     grow = [0.0 if depth[end] < -_DEPTH else width * (1.0 if depth[end] > -_DEPTH / 4 else 0.25) for end in (0, -1)]
     if any(grow):
         return _snapped(low - grow[0], high + grow[1])
-    y = (1 - np.cos(np.pi * (np.arange(len(depth)) + 0.5) / len(depth))) / 2  # about where the nodes are
-    first, last = low + width * y[above[0] - 1], low + width * y[above[-1] + 1]
-    new = _snapped(first, last)
+    gap = width / len(depth)
+    new = _snapped(low + gap * (above[0] - 0.5), low + gap * (above[-1] + 1.5))
     return new if shrink and new[1] - new[0] < 0.75 * width else None
 
 
@@ -190,24 +190,29 @@ def check_leading(part: Component, wide: list[int], rng: np.random.Generator) ->
 
     Directions are random ones of all variables on whole lines, and of those of each interaction alone.
     """
-    powers = {i: part.terms.axes[i].degrees for i in wide}
-    having: dict[int, set[int]] = {i: set() for i in wide}
+    powers = {i: part.terms.axes[i].degrees.tolist() for i in wide}
+    of: dict[tuple[int, ...], list[int]] = {}
     for k, factors in enumerate(part.terms.products):
-        for i, _ in factors:
-            if i in powers:
-                having[i].add(k)
-    subsets = {tuple(i for i, _ in factors if i in powers) for factors in part.terms.products}
-    for subset in [wide, *sorted(subsets)]:
-        others = {k: {i for i, _ in part.terms.products[k] if i in powers} for i in subset for k in having[i]}
-        inside = [k for k, variables in others.items() if variables <= set(subset)]
+        of.setdefault(tuple(i for i, _ in factors if i in powers), []).append(k)
+
+    def rises(k: int) -> bool:
+        """Whether a product is positive along all directions."""
+        return part.theta[k] > 0 and all(i in powers and powers[i][l] % 2 == 0 for i, l in part.terms.products[k])
+
+    for subset in [tuple(wide), *sorted(of)]:
+        parts = of if len(subset) == len(wide) else chain(*(combinations(subset, k + 1) for k in range(len(subset))))
+        inside = [k for variables in parts if variables for k in of.get(variables, ())]
+        degrees = [sum(powers[i][l] for i, l in part.terms.products[k] if i in powers) for k in inside]
+        highest = max(degrees, default=0)
+        if all(rises(k) for k, degree in zip(inside, degrees, strict=True) if degree == highest > 0):
+            continue
         at = rng.standard_normal((len(subset), _DIRECTIONS))
         direction = dict(zip(subset, at / np.sqrt((at**2).sum(axis=0)), strict=True))
-        degrees = [sum(int(powers[i][l]) for i, l in part.terms.products[k] if i in powers) for k in inside]
-        leading, size = np.zeros((2, max(degrees, default=0) + 1, _DIRECTIONS))
+        leading, size = np.zeros((2, highest + 1, _DIRECTIONS))
         for k, degree in zip(inside, degrees, strict=True):
             at = np.full(_DIRECTIONS, part.theta[k])
             for i, l in part.terms.products[k]:
-                at *= direction[i] ** int(powers[i][l]) if i in powers else _anywhere(part.terms.axes[i], l, rng)
+                at *= direction[i] ** powers[i][l] if i in powers else _anywhere(part.terms.axes[i], l, rng)
             leading[degree] += at
             size[degree] += np.abs(at)
         top = np.where(np.abs(leading) > 1e-12 * size, np.arange(len(leading))[:, None], 0).max(axis=0)
