@@ -49,10 +49,11 @@ class Objective:
         """Start without prepared rows; they are kept from now on, if there is room."""
         axes = {id(axis): axis.unclamped() if self.loss.unclamped else axis for axis in self.terms.axes}
         self.axes: list[Axis] = [axes[id(axis)] for axis in self.terms.axes]
-        columns = len(self.terms.cofactors) + 2 * sum(len(axis.degrees) for axis in self.axes)
+        columns = len(self.terms.cofactors) + 3 * sum(len(axis.degrees) + 1 for axis in self.axes)
         fits = self.samples.in_memory and 8 * columns * self.samples.n_rows < _KEPT_BYTES
         self._kept: dict[int, _Made] | None = {} if fits else None
         self._prepared: Mapping[int, _Made] = {}
+        self._latest: tuple[list[Array], dict[int, list[Pointwise]]] | None = None
 
     def _with(self, **changes: Any) -> Self:
         other = copy.copy(self)
@@ -152,12 +153,10 @@ class Objective:
 
     def _sums(self, nodes: Sequence[int], local: Sequence[Array], order: int, diagonal: bool) -> Sums:
         self.passes += 1
-        C = [self.terms.scattered(theta, i) for i, theta in zip(nodes, local, strict=True)]
+        points = self._points(nodes, local, order > 1)
 
         def sums(block: Block) -> Sums:
-            made = self._made(block)
-            points = self._points(nodes, made, C, order > 1)
-            parts = [part for point in points for part in self._nodes(*point, block.weight, order, diagonal)]
+            parts = [part for point in points(block) for part in self._nodes(*point, block.weight, order, diagonal)]
             shift, value, gradient, second, unresolved, rounding = zip(*parts, strict=True)
             return Sums(
                 np.array(shift),
@@ -188,29 +187,52 @@ class Objective:
             terms = self.pilot.terms
             H0 = H if terms is self.terms else terms.H(phi)
             C = [terms.scattered(theta, i) for i, theta in enumerate(self.pilot.local())]
-            pilots = [terms.coefficients(i, H0, C[i])[1] for i in terms.nodes]
+            pilots = [(C[i].T @ terms.cofactors_of([i], H0)).T for i in terms.nodes]
         rows = zip(self.axes, block.X.T, phi, pilots, strict=True)
         return [self.loss.prepare(NodeRows(i, *row)) for i, row in enumerate(rows)]
 
-    def _points(self, nodes: Sequence[int], made: _Made, C: Sequence[Array], second: bool) -> Iterator[_Point]:
-        """The loss of some nodes at a = H C_i. Few rows of nodes that are alike are taken together, with a new axis."""
-        k, most = 0, max(1, _TOGETHER // made.H.shape[1])
-        while k < len(nodes):
-            stop = k + 1
-            while stop < min(k + most, len(nodes)) and self.terms.alike[nodes[stop]] == self.terms.alike[nodes[k]]:
-                stop += 1
-            run, axis = nodes[k:stop], self.axes[nodes[k]]
-            if len(run) == 1:
-                H, a = self.terms.coefficients(run[0], made.H, C[k])
-                yield run, H, self.loss.at(axis, a, made.prepared[run[0]], second)
-            else:
-                H = made.H[np.stack([self.terms.local[i].cofactors for i in run])]  # (nodes, c, rows)
-                a = (np.stack(C[k:stop]).mT @ H).mT.reshape(-1, len(axis.degrees))
-                prepared = tuple(np.concatenate(parts) for parts in zip(*(made.prepared[i] for i in run), strict=True))
-                point = self.loss.at(axis, a, prepared, second)
-                shaped = [v if v is None else v.reshape(len(run), -1, *v.shape[1:]) for v in point]
-                yield run, H, Pointwise._make(shaped)
-            k = stop
+    def _points(
+        self, nodes: Sequence[int], local: Sequence[Array], second: bool
+    ) -> Callable[[Block], Iterator[_Point]]:
+        """The loss of some nodes at a = H C_i. Few rows of nodes that are alike are taken together, with a new axis.
+
+        What the latest pass over all nodes has found is kept beside the rows, and not computed again at the same θ.
+        """
+        C = [self.terms.scattered(theta, i) for i, theta in zip(nodes, local, strict=True)]
+        kept: dict[int, list[Pointwise]] | None = None
+        if self._kept is not None and len(nodes) == len(self.axes):
+            if self._latest is None or not all(map(np.array_equal, self._latest[0], local)):
+                self._latest = [theta.copy() for theta in local], {}
+            kept = self._latest[1]
+
+        def points(block: Block) -> Iterator[_Point]:
+            made, k, found = self._made(block), 0, list[Pointwise]()
+            known = None if second or kept is None else kept.get(block.number)
+            most = max(1, _TOGETHER // made.H.shape[1])
+            while k < len(nodes):
+                stop = k + 1
+                while stop < min(k + most, len(nodes)) and self.terms.alike[nodes[stop]] == self.terms.alike[nodes[k]]:
+                    stop += 1
+                run = nodes[k:stop]
+                H = self.terms.cofactors_of(run, made.H)
+                point = self._point(run, H, C[k:stop], made.prepared, second) if known is None else known[len(found)]
+                yield run, H, point
+                found.append(point._replace(curvature=None))
+                k = stop
+            if kept is not None:
+                kept[block.number] = found
+
+        return points
+
+    def _point(self, run: Sequence[int], H: Array, C: Sequence[Array], prepared: Sequence[Any], second: bool) -> Pointwise:
+        """The loss of nodes that are alike."""
+        axis = self.axes[run[0]]
+        if len(run) == 1:
+            return self.loss.at(axis, (C[0].T @ H).T, prepared[run[0]], second)
+        a = (np.stack(C).mT @ H).mT.reshape(-1, len(axis.degrees))
+        rows = tuple(np.concatenate(parts) for parts in zip(*(prepared[i] for i in run), strict=True))
+        point = self.loss.at(axis, a, rows, second)
+        return Pointwise._make(v if v is None else v.reshape(len(run), -1, *v.shape[1:]) for v in point)
 
     def _nodes(
         self, nodes: Sequence[int], H: Array, point: Pointwise, weight: Array, order: int, diagonal: bool
@@ -251,45 +273,62 @@ class Objective:
 
     # ---------------------------------------------------------------- row by row
 
-    def scores(self, tau: Array, f: Callable[[Block, Array], Any]) -> Any:
+    def scores(self, tau: Array, f: Callable[[Block, Array], Any], P: Array | None = None) -> Any:
         """Σ over blocks of f(block, S), S (K, rows) the scores of the rows: gradients of their loss, unweighted.
 
-        With a log link they are those of the logarithm, node by node (w/w̄)(g − ḡ).
+        With a log link they are those of the logarithm, node by node (w/w̄)(g − ḡ). P: (k, K), for P S in place of S.
         """
 
         def joint(block: Block, parts: Iterator[Array]) -> Any:
+            if P is not None:
+                return f(block, sum(parts))
             S = np.zeros((len(self.terms), len(block.X)))
             for G, (unknowns, _) in zip(parts, self.terms.local_T, strict=True):
                 S[unknowns] += G
             return f(block, S)
 
-        return self._scored(self._local(tau), joint)
+        return self._scored(self._local(tau), joint, P)
 
     def node_scores(self, taus: Mapping[int, Array], f: Callable[[Block, Iterator[Array]], Any]) -> Any:
         """Σ over blocks of f(block, S_i …), S_i (m, rows) the scores of each node in its own unknowns, in turn."""
         local = self._local_of_nodes(taus)
         return self._scored([local[i] for i in self.terms.nodes], f)
 
-    def _scored(self, local: Sequence[Array], f: Callable[[Block, Iterator[Array]], Any]) -> Any:
+    def _scored(
+        self, local: Sequence[Array], f: Callable[[Block, Iterator[Array]], Any], P: Array | None = None
+    ) -> Any:
         linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
+        C = None if P is None else [self._projected(i, P) for i in self.terms.nodes]
 
         def of_nodes(points: Iterator[tuple[Array, Pointwise]]) -> Iterator[Array]:
             for i, ((H, point), (_, T)) in enumerate(zip(points, self.terms.local_T, strict=True)):
-                of = self.terms.local[i]
-                G = H[of.where] * point.slope.T[of.functions]
+                of, slope = self.terms.local[i], point.slope.T
+                if C is None:
+                    G = H[of.where] * slope[of.functions]
+                else:
+                    G = np.einsum("ljr,jr->lr", (C[i] @ H).reshape(-1, *slope.shape), slope)
                 if linked is not None:
-                    G = np.exp(point.value - linked[i].value) * (G - linked[i].gradient[:, None])
+                    g = linked[i].gradient
+                    mean = g if C is None else C[i].reshape(-1, len(slope), len(H))[:, of.functions, of.where] @ g
+                    G = np.exp(point.value - linked[i].value) * (G - mean[:, None])
                 elif self.loss.link == "mean_exp":
                     G *= np.exp(point.value)
-                yield G if T is None else T.T @ G
+                yield G if T is None or C is not None else T.T @ G
 
         return self._each(local, lambda block, points: f(block, of_nodes(points)))
+
+    def _projected(self, i: int, P: Array) -> Array:
+        """The matrix, (k J, c), whose product with the cofactors of node i times its slopes is P S_i."""
+        own, (unknowns, T) = self.terms.local[i], self.terms.local_T[i]
+        C = np.zeros((len(P), len(self.axes[i].degrees), len(own.cofactors)))
+        C[:, own.functions, own.where] = P[:, unknowns] if T is None else P[:, unknowns] @ T.T
+        return C.reshape(-1, len(own.cofactors))
 
     def _each(
         self, local: Sequence[Array], f: Callable[[Block, Iterator[tuple[Array, Pointwise]]], Any], second: bool = False
     ) -> Any:
         """Σ over blocks of f(block, the cofactors and the loss of each node, in turn)."""
-        C = [self.terms.scattered(theta, i) for i, theta in zip(self.terms.nodes, local, strict=True)]
+        points = self._points(self.terms.nodes, local, second)
 
         def alone(points: Iterator[_Point]) -> Iterator[tuple[Array, Pointwise]]:
             for run, H, point in points:
@@ -297,7 +336,7 @@ class Objective:
                     yield (H, point) if len(run) == 1 else (H[k], Pointwise(*_entry(point, k)))
 
         def seen(block: Block) -> Any:
-            return f(block, alone(self._points(self.terms.nodes, self._made(block), C, second)))
+            return f(block, alone(points(block)))
 
         with one_blas_thread():
             return self.samples.sum(seen, self.n_jobs)
@@ -349,8 +388,8 @@ class Objective:
             def summed(block: Block) -> Array:
                 made, out = self._made(block), np.zeros(len(self.terms.products))
                 for i in self.terms.nodes:
-                    H, b = self.terms.coefficients(i, made.H, B[i])
-                    slope = _packed_product(kept[block.number][i], b) * block.weight[:, None]
+                    H = self.terms.cofactors_of([i], made.H)
+                    slope = _packed_product(kept[block.number][i], (B[i].T @ H).T) * block.weight[:, None]
                     out[self.terms.local[i].terms] += self.terms.gather(i, H @ slope)
                 return out
 
