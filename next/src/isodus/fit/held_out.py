@@ -130,11 +130,11 @@ def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
     more = max(0.0, len(f.axes) + 1 - f.terms.m / f.terms.copies)
     if not np.isfinite(fit.at.value) or more > f.n:
         return False
-    known = fit.at.nodes if f.loss == PseudoLikelihoodLoss() and fit.at.hessian is not None else None
-    if known is None and f.samples.in_memory:
-        f = f.take(np.arange(0, f.samples.n_rows, -(-f.samples.n_rows // _LOOKED)))
-    columns, reference, _ = reference_scores(f, f)
-    score = float(node_scores(f, fit.tau, known)[columns].mean())
+    known = fit.at.nodes if f.loss == PseudoLikelihoodLoss() else None
+    few = known is None and f.samples.in_memory
+    part = f.take(np.arange(0, f.samples.n_rows, -(-f.samples.n_rows // _LOOKED))) if few else f
+    columns, reference, _ = reference_scores(f, part)
+    score = float(node_scores(part, fit.tau, known)[columns].mean())
     return not score >= reference - by - more / f.n - _ROUNDING * abs(reference)
 
 

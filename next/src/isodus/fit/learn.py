@@ -33,13 +33,8 @@ def no_ridge(f: Objective) -> csr_array:
     return csr_array((len(f.terms),) * 2)
 
 
-def free_start(f: Objective, free: Literal["quadratic", "own"] = "quadratic") -> Array:
-    """τ at the optimum of the terms of degree at most 2, or of these the terms of one variable; the others zero."""
-    return _free_start(f, free)[0]
-
-
-def _free_start(f: Objective, free: Literal["quadratic", "own"]) -> tuple[Array, float]:
-    """`free_start`, and the value there."""
+def free_start(f: Objective, free: Literal["quadratic", "own"] = "quadratic") -> tuple[Array, float]:
+    """τ at the optimum of the terms of degree at most 2, or of these the own terms, others zero; and the value there."""
     tau, low, value = f.terms.zeros(), f.terms.degrees <= 2, -np.inf
     if free == "own":
         low &= f.terms.orders == 1
@@ -164,7 +159,7 @@ def _climbed(
     rungs = _rungs(f, seed) if start is None else []
     enough = [part for part in rungs if part.n * f.terms.copies >= max(_START_ROWS, _START_PER_UNKNOWN * f.terms.m)]
     first = enough[0] if enough else f
-    low, value = (start, -np.inf) if start is not None else _free_start(first, penalty.free if penalty else "quadratic")
+    low, value = (start, -np.inf) if start is not None else free_start(first, penalty.free if penalty else "quadratic")
     tau = low
     rungs = [part for part in rungs if part.samples.n_rows >= _RUNG_ROWS]
     if not np.any(f.terms.product_degrees > 2):

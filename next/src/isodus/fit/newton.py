@@ -73,7 +73,7 @@ def newton(
     With many unknowns per node the Hessian is that of a quarter of the rows, and a step solves A s = −g on all rows by
     conjugate gradients. `at.hessian` of the answer is then that of the part.
     """
-    order = 1 if f.loss.quadratic else 0 if f.terms.m > _MANY else 2
+    order = 0 if f.terms.m > _MANY else 2
     look = _part_hessian(f) if f.terms.m > _FORMED else f
     damping = 0.0
     fit = Fit(tau, look(tau) if at is None else at, tau, "iteration limit", 0, ridge)
@@ -103,9 +103,7 @@ def newton(
             quality = gain / here.promised(step)
             damping *= 0.1 if quality > 0.8 else 0.3 if quality > 0.3 else 1.0 if quality > 0.1 else 3.0
             damping = damping if damping > LEAST_DAMPING else 0.0
-            if order < 2:  # a quadratic loss has one Hessian
-                new = look(trial) if order == 0 else replace(new, hessian=fit.at.hessian, product=fit.at.product)
-            fit = Fit(trial, new, trial, "iteration limit", fit.n_iter + 1, ridge)
+            fit = Fit(trial, look(trial) if order == 0 else new, trial, "iteration limit", fit.n_iter + 1, ridge)
     except KeyboardInterrupt:
         fit.status = "interrupted"
     return fit
@@ -117,9 +115,7 @@ def _part_hessian(f: Objective) -> Callable[[Array], At]:
     return lambda tau: replace(f(tau, 1), hessian=part(tau).hessian, product=f.curvature_product(tau))
 
 
-def better(
-    f: Objective, ridge: csr_array, *candidates: Array, enough: float = -np.inf
-) -> tuple[Array, At | None]:
+def better(f: Objective, ridge: csr_array, *candidates: Array, enough: float = -np.inf) -> tuple[Array, At | None]:
     """The start with the smallest value, and f there if it has been looked at with its Hessian.
 
     On near-copies of columns a small rung is worse than degree 2. enough: a value of the first at which it is taken.

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._core.threads import one_blas_thread
-from ..axes import Axis, packed_pairs
+from ..axes import Axis
 from ..data import Block, Samples
 from ..losses import Loss, NodeRows, Pointwise
 from ..terms import Terms
-from .sums import At, NodeAt, Pilot, Sums
+from .sums import At, NodeAt, Pilot, Sums, gram, packed_product, squares
 
 __all__ = ["At", "NodeAt", "Objective", "Pilot"]
 
@@ -157,15 +157,8 @@ class Objective:
 
         def sums(block: Block) -> Sums:
             parts = [part for point in points(block) for part in self._nodes(*point, block.weight, order, diagonal)]
-            shift, value, gradient, second, unresolved, rounding = zip(*parts, strict=True)
-            return Sums(
-                np.array(shift),
-                np.array(value),
-                list(gradient) if order else [],
-                list(second) if order > 1 else [],
-                np.array(unresolved),
-                np.array(rounding),
-            )
+            *numbers, gradient, second = zip(*parts, strict=True)
+            return Sums(*map(np.array, numbers), list(gradient) if order else [], list(second) if order > 1 else [])
 
         return self.samples.sum(sums, self.n_jobs)
 
@@ -224,7 +217,9 @@ class Objective:
 
         return points
 
-    def _point(self, run: Sequence[int], H: Array, C: Sequence[Array], prepared: Sequence[Any], second: bool) -> Pointwise:
+    def _point(
+        self, run: Sequence[int], H: Array, C: Sequence[Array], prepared: Sequence[Any], second: bool
+    ) -> Pointwise:
         """The loss of nodes that are alike."""
         axis = self.axes[run[0]]
         if len(run) == 1:
@@ -237,7 +232,7 @@ class Objective:
     def _nodes(
         self, nodes: Sequence[int], H: Array, point: Pointwise, weight: Array, order: int, diagonal: bool
     ) -> list[tuple]:
-        """Shift, weighted sums of value, gradient and Hessian, unresolved rows and rounding of nodes that are alike."""
+        """Shift, value, unresolved rows, rounding, gradient and Hessian of nodes that are alike: weighted sums."""
         rounding = np.finfo(float).eps * ((1 + point.magnitude) @ weight)  # 1: of exp and log
         shift, value, w = np.zeros(point.value.shape[:-1]), point.value @ weight, weight
         if self.loss.link != "mean":
@@ -248,81 +243,45 @@ class Objective:
         if order:
             gradient = self.terms.gather(nodes[0], H @ (point.slope * w[..., None]))
         if order > 1 and point.curvature is not None:
-            second = (self._squares if diagonal else self._gram)(nodes[0], H, point.curvature * w[..., None])
-        sums = (shift, value, gradient, second, np.count_nonzero(point.unresolved, axis=-1), rounding)
+            second = (squares if diagonal else gram)(self.terms.local[nodes[0]], H, point.curvature * w[..., None])
+        sums = (shift, value, np.count_nonzero(point.unresolved, axis=-1), rounding, gradient, second)
         return [sums] if len(nodes) == 1 else [_entry(sums, k) for k in range(len(nodes))]
-
-    def _gram(self, i: int, H: Array, curvature: Array) -> Array:
-        """Σ_n h hᵀ ⊗ curvature over the terms of node i, (m, m): a product for each function."""
-        local = self.terms.local[i]
-        terms, packed = H[..., local.where, :], _packed_places(len(self.axes[i].degrees))
-        out = np.empty((*terms.shape[:-1], terms.shape[-2]))
-        for l, (start, stop) in enumerate(zip(local.starts[:-1], local.starts[1:], strict=True)):
-            if stop > start:
-                right = terms[..., start:, :] * curvature.mT[..., packed[l, local.functions[start:]], :]
-                block = terms[..., start:stop, :] @ right.mT
-                out[..., start:stop, start:] = block
-                out[..., start:, start:stop] = block.mT
-        return out
-
-    def _squares(self, i: int, H: Array, curvature: Array) -> Array:
-        """The diagonal of `_gram`, (m,)."""
-        local = self.terms.local[i]
-        own = np.diagonal(_packed_places(len(self.axes[i].degrees)))
-        return np.einsum("...n,...n->...", H[..., local.where, :] ** 2, curvature.mT[..., own[local.functions], :])
 
     # ---------------------------------------------------------------- row by row
 
-    def scores(self, tau: Array, f: Callable[[Block, Array], Any], P: Array | None = None) -> Any:
+    def scores(self, tau: Array, f: Callable[[Block, Array], Any]) -> Any:
         """Σ over blocks of f(block, S), S (K, rows) the scores of the rows: gradients of their loss, unweighted.
 
-        With a log link they are those of the logarithm, node by node (w/w̄)(g − ḡ). P: (k, K), for P S in place of S.
+        With a log link they are those of the logarithm, node by node (w/w̄)(g − ḡ).
         """
 
         def joint(block: Block, parts: Iterator[Array]) -> Any:
-            if P is not None:
-                return f(block, sum(parts))
             S = np.zeros((len(self.terms), len(block.X)))
             for G, (unknowns, _) in zip(parts, self.terms.local_T, strict=True):
                 S[unknowns] += G
             return f(block, S)
 
-        return self._scored(self._local(tau), joint, P)
+        return self._scored(self._local(tau), joint)
 
     def node_scores(self, taus: Mapping[int, Array], f: Callable[[Block, Iterator[Array]], Any]) -> Any:
         """Σ over blocks of f(block, S_i …), S_i (m, rows) the scores of each node in its own unknowns, in turn."""
         local = self._local_of_nodes(taus)
         return self._scored([local[i] for i in self.terms.nodes], f)
 
-    def _scored(
-        self, local: Sequence[Array], f: Callable[[Block, Iterator[Array]], Any], P: Array | None = None
-    ) -> Any:
+    def _scored(self, local: Sequence[Array], f: Callable[[Block, Iterator[Array]], Any]) -> Any:
         linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
-        C = None if P is None else [self._projected(i, P) for i in self.terms.nodes]
 
         def of_nodes(points: Iterator[tuple[Array, Pointwise]]) -> Iterator[Array]:
             for i, ((H, point), (_, T)) in enumerate(zip(points, self.terms.local_T, strict=True)):
-                of, slope = self.terms.local[i], point.slope.T
-                if C is None:
-                    G = H[of.where] * slope[of.functions]
-                else:
-                    G = np.einsum("ljr,jr->lr", (C[i] @ H).reshape(-1, *slope.shape), slope)
+                of = self.terms.local[i]
+                G = H[of.where] * point.slope.T[of.functions]
                 if linked is not None:
-                    g = linked[i].gradient
-                    mean = g if C is None else C[i].reshape(-1, len(slope), len(H))[:, of.functions, of.where] @ g
-                    G = np.exp(point.value - linked[i].value) * (G - mean[:, None])
+                    G = np.exp(point.value - linked[i].value) * (G - linked[i].gradient[:, None])
                 elif self.loss.link == "mean_exp":
                     G *= np.exp(point.value)
-                yield G if T is None or C is not None else T.T @ G
+                yield G if T is None else T.T @ G
 
         return self._each(local, lambda block, points: f(block, of_nodes(points)))
-
-    def _projected(self, i: int, P: Array) -> Array:
-        """The matrix, (k J, c), whose product with the cofactors of node i times its slopes is P S_i."""
-        own, (unknowns, T) = self.terms.local[i], self.terms.local_T[i]
-        C = np.zeros((len(P), len(self.axes[i].degrees), len(own.cofactors)))
-        C[:, own.functions, own.where] = P[:, unknowns] if T is None else P[:, unknowns] @ T.T
-        return C.reshape(-1, len(own.cofactors))
 
     def _each(
         self, local: Sequence[Array], f: Callable[[Block, Iterator[tuple[Array, Pointwise]]], Any], second: bool = False
@@ -389,7 +348,7 @@ class Objective:
                 made, out = self._made(block), np.zeros(len(self.terms.products))
                 for i in self.terms.nodes:
                     H = self.terms.cofactors_of([i], made.H)
-                    slope = _packed_product(kept[block.number][i], (B[i].T @ H).T) * block.weight[:, None]
+                    slope = packed_product(kept[block.number][i], (B[i].T @ H).T) * block.weight[:, None]
                     out[self.terms.local[i].terms] += self.terms.gather(i, H @ slope)
                 return out
 
@@ -411,17 +370,3 @@ def _transformed(A: Array | None, T: Any) -> Array:
     """TᵀAT."""
     assert A is not None
     return A if T is None else T.T @ (T.T @ A).T
-
-
-def _packed_places(size: int) -> Array:
-    """Where (l, m) stands in a packed matrix, (size, size)."""
-    places = np.empty((size, size), int)
-    l, m = packed_pairs(size)
-    places[l, m] = places[m, l] = np.arange(len(l))
-    return places
-
-
-def _packed_product(packed: Array, b: Array) -> Array:
-    """Row by row a packed symmetric matrix times b, (n, J)."""
-    places = _packed_places(b.shape[1])
-    return np.stack([np.einsum("nm,nm->n", packed[:, places[l]], b) for l in range(b.shape[1])], axis=1)
