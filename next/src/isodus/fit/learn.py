@@ -34,7 +34,7 @@ def no_ridge(f: Objective) -> csr_array:
 
 
 def free_start(f: Objective, free: Literal["quadratic", "own"] = "quadratic") -> tuple[Array, float]:
-    """τ at the optimum of the terms of degree at most 2, or of these the own terms, others zero; and the value there."""
+    """τ at the optimum of the terms of degree at most 2, or of these the own terms, the others zero; its value."""
     tau, low, value = f.terms.zeros(), f.terms.degrees <= 2, -np.inf
     if free == "own":
         low &= f.terms.orders == 1

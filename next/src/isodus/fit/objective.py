@@ -157,8 +157,9 @@ class Objective:
 
         def sums(block: Block) -> Sums:
             parts = [part for point in points(block) for part in self._nodes(*point, block.weight, order, diagonal)]
-            *numbers, gradient, second = zip(*parts, strict=True)
-            return Sums(*map(np.array, numbers), list(gradient) if order else [], list(second) if order > 1 else [])
+            shift, value, unresolved, rounding, *lists = (list(each) for each in zip(*parts, strict=True))
+            numbers = np.array(shift), np.array(value), np.array(unresolved), np.array(rounding)
+            return Sums(*numbers, lists[0] if order else [], lists[1] if order > 1 else [])
 
         return self.samples.sum(sums, self.n_jobs)
 
