@@ -130,11 +130,11 @@ def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
     more = max(0.0, len(f.axes) + 1 - f.terms.m / f.terms.copies)
     if not np.isfinite(fit.at.value) or more > f.n:
         return False
-    known = f.loss == PseudoLikelihoodLoss()
-    part = f if known and fit.at.hessian is not None else looked_at(f)
-    known = known and (part is f or fit.at.n == part.n)
-    columns, reference, _ = reference_scores(part, part)
-    score = float(node_scores(part, fit.tau, fit.at.nodes if known else None)[columns].mean())
+    scored = f.loss == PseudoLikelihoodLoss()
+    part = f if scored and np.isnan(fit.at.n) else looked_at(f)
+    known = fit.at.nodes if scored and (part is f or fit.at.n == part.n) else None
+    columns, reference, _ = reference_scores(f, part)
+    score = float(node_scores(part, fit.tau, known)[columns].mean())
     return not score >= reference - by - more / f.n - _ROUNDING * abs(reference)
 
 

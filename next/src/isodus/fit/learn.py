@@ -33,16 +33,18 @@ def no_ridge(f: Objective) -> csr_array:
     return csr_array((len(f.terms),) * 2)
 
 
-def free_start(f: Objective, free: Literal["quadratic", "own"] = "quadratic") -> Array:
-    """τ at the optimum of the terms of degree at most 2, or of these the terms of one variable; the others zero."""
-    tau, low = f.terms.zeros(), f.terms.degrees <= 2
+def free_start(f: Objective, free: Literal["quadratic", "own"] = "quadratic") -> tuple[Array, float]:
+    """τ at the optimum of the terms of degree at most 2, or of these the own terms, the others zero; its value."""
+    tau, low, value = f.terms.zeros(), f.terms.degrees <= 2, -np.inf
     if free == "own":
         low &= f.terms.orders == 1
     if low.any():
         part = f.only(low)
         ridge = no_ridge(part)
-        tau[low] = newton(part, better(part, ridge, *starts(part)), ridge, tol=0.1).tau
-    return tau
+        begin, at = better(part, ridge, *starts(part))
+        fit = newton(part, begin, ridge, tol=0.1, at=at)
+        tau[low], value = fit.tau, fit.at.value
+    return tau, value
 
 
 def gaussian_fit(f: Objective, penalty: Penalty | None) -> Fit | None:
@@ -157,7 +159,8 @@ def _climbed(
     rungs = _rungs(f, seed) if start is None else []
     enough = [part for part in rungs if part.n * f.terms.copies >= max(_START_ROWS, _START_PER_UNKNOWN * f.terms.m)]
     first = enough[0] if enough else f
-    low = tau = free_start(first, "quadratic" if penalty is None else penalty.free) if start is None else start
+    low, value = (start, -np.inf) if start is not None else free_start(first, penalty.free if penalty else "quadratic")
+    tau = low
     rungs = [part for part in rungs if part.samples.n_rows >= _RUNG_ROWS]
     if not np.any(f.terms.product_degrees > 2):
         rungs = []
@@ -169,8 +172,9 @@ def _climbed(
 
     for part in rungs:
         ridge = ridge_on(part)
-        tau = solve("rung", part, better(part, ridge, tau, low), ridge, 0.3, 30).tau
-    tau, at = better(f, ridge_on(f), tau, low), None
+        tau, at = better(part, ridge, tau, low, enough=value)
+        tau = solve("rung", part, tau, ridge, 0.3, 30, at).tau
+    tau, at = better(f, ridge_on(f), tau, low, enough=value)
     for stage in range(1 if penalty is None else penalty.stages(f.terms, f.n), 0, -1):
         fit = solve("all rows", f, tau, ridge_on(f), tol if stage == 1 else max(tol, 0.05), max_iter, at)
         if fit.status not in ("converged", "iteration limit") or stage == 1:

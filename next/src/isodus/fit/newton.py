@@ -115,12 +115,20 @@ def _part_hessian(f: Objective) -> Callable[[Array], At]:
     return lambda tau: replace(f(tau, 1), hessian=part(tau).hessian, product=f.curvature_product(tau))
 
 
-def better(f: Objective, ridge: csr_array, *candidates: Array) -> Array:
-    """The start with the smallest value: on near-copies of columns a small rung is worse than degree 2."""
-    if all(candidate is candidates[0] for candidate in candidates):
-        return candidates[0]
-    values = [f(tau, 0).value + 0.5 * tau @ (ridge @ tau) for tau in candidates]
-    return candidates[int(np.argmin(np.where(np.isfinite(values), values, np.inf)))]
+def better(f: Objective, ridge: csr_array, *candidates: Array, enough: float = -np.inf) -> tuple[Array, At | None]:
+    """The start with the smallest value, and f there if it has been looked at with its Hessian.
+
+    On near-copies of columns a small rung is worse than degree 2. enough: a value of the first at which it is taken.
+    """
+    first = candidates[0]
+    if all(candidate is first for candidate in candidates):
+        return first, None
+    at = f(first, 0 if f.terms.m > _MANY else 2)
+    values = [at.value + 0.5 * first @ (ridge @ first)]
+    if not values[0] < enough:
+        values += [f(tau, 0).value + 0.5 * tau @ (ridge @ tau) for tau in candidates[1:]]
+    best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
+    return candidates[best], at if best == 0 and at.hessian is not None else None
 
 
 class Quadratic:

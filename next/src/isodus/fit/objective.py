@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._core.threads import one_blas_thread
-from ..axes import Axis, packed_pairs
+from ..axes import Axis
 from ..data import Block, Samples
 from ..losses import Loss, NodeRows, Pointwise
 from ..terms import Terms
-from .sums import At, NodeAt, Pilot, Sums
+from .sums import At, NodeAt, Pilot, Sums, gram, packed_product, squares
 
 __all__ = ["At", "NodeAt", "Objective", "Pilot"]
 
@@ -49,10 +49,11 @@ class Objective:
         """Start without prepared rows; they are kept from now on, if there is room."""
         axes = {id(axis): axis.unclamped() if self.loss.unclamped else axis for axis in self.terms.axes}
         self.axes: list[Axis] = [axes[id(axis)] for axis in self.terms.axes]
-        columns = len(self.terms.cofactors) + 2 * sum(len(axis.degrees) for axis in self.axes)
+        columns = len(self.terms.cofactors) + 3 * sum(len(axis.degrees) + 1 for axis in self.axes)
         fits = self.samples.in_memory and 8 * columns * self.samples.n_rows < _KEPT_BYTES
         self._kept: dict[int, _Made] | None = {} if fits else None
         self._prepared: Mapping[int, _Made] = {}
+        self._latest: tuple[list[Array], dict[int, list[Pointwise]]] | None = None
 
     def _with(self, **changes: Any) -> Self:
         other = copy.copy(self)
@@ -152,21 +153,13 @@ class Objective:
 
     def _sums(self, nodes: Sequence[int], local: Sequence[Array], order: int, diagonal: bool) -> Sums:
         self.passes += 1
-        C = [self.terms.scattered(theta, i) for i, theta in zip(nodes, local, strict=True)]
+        points = self._points(nodes, local, order > 1)
 
         def sums(block: Block) -> Sums:
-            made = self._made(block)
-            points = self._points(nodes, made, C, order > 1)
-            parts = [part for point in points for part in self._nodes(*point, block.weight, order, diagonal)]
-            shift, value, gradient, second, unresolved, rounding = zip(*parts, strict=True)
-            return Sums(
-                np.array(shift),
-                np.array(value),
-                list(gradient) if order else [],
-                list(second) if order > 1 else [],
-                np.array(unresolved),
-                np.array(rounding),
-            )
+            parts = [part for point in points(block) for part in self._nodes(*point, block.weight, order, diagonal)]
+            shift, value, unresolved, rounding, *lists = (list(each) for each in zip(*parts, strict=True))
+            numbers = np.array(shift), np.array(value), np.array(unresolved), np.array(rounding)
+            return Sums(*numbers, lists[0] if order else [], lists[1] if order > 1 else [])
 
         return self.samples.sum(sums, self.n_jobs)
 
@@ -188,34 +181,59 @@ class Objective:
             terms = self.pilot.terms
             H0 = H if terms is self.terms else terms.H(phi)
             C = [terms.scattered(theta, i) for i, theta in enumerate(self.pilot.local())]
-            pilots = [terms.coefficients(i, H0, C[i])[1] for i in terms.nodes]
+            pilots = [(C[i].T @ terms.cofactors_of([i], H0)).T for i in terms.nodes]
         rows = zip(self.axes, block.X.T, phi, pilots, strict=True)
         return [self.loss.prepare(NodeRows(i, *row)) for i, row in enumerate(rows)]
 
-    def _points(self, nodes: Sequence[int], made: _Made, C: Sequence[Array], second: bool) -> Iterator[_Point]:
-        """The loss of some nodes at a = H C_i. Few rows of nodes that are alike are taken together, with a new axis."""
-        k, most = 0, max(1, _TOGETHER // made.H.shape[1])
-        while k < len(nodes):
-            stop = k + 1
-            while stop < min(k + most, len(nodes)) and self.terms.alike[nodes[stop]] == self.terms.alike[nodes[k]]:
-                stop += 1
-            run, axis = nodes[k:stop], self.axes[nodes[k]]
-            if len(run) == 1:
-                H, a = self.terms.coefficients(run[0], made.H, C[k])
-                yield run, H, self.loss.at(axis, a, made.prepared[run[0]], second)
-            else:
-                H = made.H[np.stack([self.terms.local[i].cofactors for i in run])]  # (nodes, c, rows)
-                a = (np.stack(C[k:stop]).mT @ H).mT.reshape(-1, len(axis.degrees))
-                prepared = tuple(np.concatenate(parts) for parts in zip(*(made.prepared[i] for i in run), strict=True))
-                point = self.loss.at(axis, a, prepared, second)
-                shaped = [v if v is None else v.reshape(len(run), -1, *v.shape[1:]) for v in point]
-                yield run, H, Pointwise._make(shaped)
-            k = stop
+    def _points(
+        self, nodes: Sequence[int], local: Sequence[Array], second: bool
+    ) -> Callable[[Block], Iterator[_Point]]:
+        """The loss of some nodes at a = H C_i. Few rows of nodes that are alike are taken together, with a new axis.
+
+        What the latest pass over all nodes has found is kept beside the rows, and not computed again at the same θ.
+        """
+        C = [self.terms.scattered(theta, i) for i, theta in zip(nodes, local, strict=True)]
+        kept: dict[int, list[Pointwise]] | None = None
+        if self._kept is not None and len(nodes) == len(self.axes):
+            if self._latest is None or not all(map(np.array_equal, self._latest[0], local)):
+                self._latest = [theta.copy() for theta in local], {}
+            kept = self._latest[1]
+
+        def points(block: Block) -> Iterator[_Point]:
+            made, k, found = self._made(block), 0, list[Pointwise]()
+            known = None if second or kept is None else kept.get(block.number)
+            most = max(1, _TOGETHER // made.H.shape[1])
+            while k < len(nodes):
+                stop = k + 1
+                while stop < min(k + most, len(nodes)) and self.terms.alike[nodes[stop]] == self.terms.alike[nodes[k]]:
+                    stop += 1
+                run = nodes[k:stop]
+                H = self.terms.cofactors_of(run, made.H)
+                point = self._point(run, H, C[k:stop], made.prepared, second) if known is None else known[len(found)]
+                yield run, H, point
+                found.append(point._replace(curvature=None))
+                k = stop
+            if kept is not None:
+                kept[block.number] = found
+
+        return points
+
+    def _point(
+        self, run: Sequence[int], H: Array, C: Sequence[Array], prepared: Sequence[Any], second: bool
+    ) -> Pointwise:
+        """The loss of nodes that are alike."""
+        axis = self.axes[run[0]]
+        if len(run) == 1:
+            return self.loss.at(axis, (C[0].T @ H).T, prepared[run[0]], second)
+        a = (np.stack(C).mT @ H).mT.reshape(-1, len(axis.degrees))
+        rows = tuple(np.concatenate(parts) for parts in zip(*(prepared[i] for i in run), strict=True))
+        point = self.loss.at(axis, a, rows, second)
+        return Pointwise._make(v if v is None else v.reshape(len(run), -1, *v.shape[1:]) for v in point)
 
     def _nodes(
         self, nodes: Sequence[int], H: Array, point: Pointwise, weight: Array, order: int, diagonal: bool
     ) -> list[tuple]:
-        """Shift, weighted sums of value, gradient and Hessian, unresolved rows and rounding of nodes that are alike."""
+        """Shift, value, unresolved rows, rounding, gradient and Hessian of nodes that are alike: weighted sums."""
         rounding = np.finfo(float).eps * ((1 + point.magnitude) @ weight)  # 1: of exp and log
         shift, value, w = np.zeros(point.value.shape[:-1]), point.value @ weight, weight
         if self.loss.link != "mean":
@@ -226,28 +244,9 @@ class Objective:
         if order:
             gradient = self.terms.gather(nodes[0], H @ (point.slope * w[..., None]))
         if order > 1 and point.curvature is not None:
-            second = (self._squares if diagonal else self._gram)(nodes[0], H, point.curvature * w[..., None])
-        sums = (shift, value, gradient, second, np.count_nonzero(point.unresolved, axis=-1), rounding)
+            second = (squares if diagonal else gram)(self.terms.local[nodes[0]], H, point.curvature * w[..., None])
+        sums = (shift, value, np.count_nonzero(point.unresolved, axis=-1), rounding, gradient, second)
         return [sums] if len(nodes) == 1 else [_entry(sums, k) for k in range(len(nodes))]
-
-    def _gram(self, i: int, H: Array, curvature: Array) -> Array:
-        """Σ_n h hᵀ ⊗ curvature over the terms of node i, (m, m): a product for each function."""
-        local = self.terms.local[i]
-        terms, packed = H[..., local.where, :], _packed_places(len(self.axes[i].degrees))
-        out = np.empty((*terms.shape[:-1], terms.shape[-2]))
-        for l, (start, stop) in enumerate(zip(local.starts[:-1], local.starts[1:], strict=True)):
-            if stop > start:
-                right = terms[..., start:, :] * curvature.mT[..., packed[l, local.functions[start:]], :]
-                block = terms[..., start:stop, :] @ right.mT
-                out[..., start:stop, start:] = block
-                out[..., start:, start:stop] = block.mT
-        return out
-
-    def _squares(self, i: int, H: Array, curvature: Array) -> Array:
-        """The diagonal of `_gram`, (m,)."""
-        local = self.terms.local[i]
-        own = np.diagonal(_packed_places(len(self.axes[i].degrees)))
-        return np.einsum("...n,...n->...", H[..., local.where, :] ** 2, curvature.mT[..., own[local.functions], :])
 
     # ---------------------------------------------------------------- row by row
 
@@ -289,7 +288,7 @@ class Objective:
         self, local: Sequence[Array], f: Callable[[Block, Iterator[tuple[Array, Pointwise]]], Any], second: bool = False
     ) -> Any:
         """Σ over blocks of f(block, the cofactors and the loss of each node, in turn)."""
-        C = [self.terms.scattered(theta, i) for i, theta in zip(self.terms.nodes, local, strict=True)]
+        points = self._points(self.terms.nodes, local, second)
 
         def alone(points: Iterator[_Point]) -> Iterator[tuple[Array, Pointwise]]:
             for run, H, point in points:
@@ -297,7 +296,7 @@ class Objective:
                     yield (H, point) if len(run) == 1 else (H[k], Pointwise(*_entry(point, k)))
 
         def seen(block: Block) -> Any:
-            return f(block, alone(self._points(self.terms.nodes, self._made(block), C, second)))
+            return f(block, alone(points(block)))
 
         with one_blas_thread():
             return self.samples.sum(seen, self.n_jobs)
@@ -364,8 +363,8 @@ class Objective:
             def summed(block: Block) -> Array:
                 made, out = self._made(block), np.zeros(len(self.terms.products))
                 for i in self.terms.nodes:
-                    H, b = self.terms.coefficients(i, made.H, B[i])
-                    slope = _packed_product(kept[block.number][i], b) * block.weight[:, None]
+                    H = self.terms.cofactors_of([i], made.H)
+                    slope = packed_product(kept[block.number][i], (B[i].T @ H).T) * block.weight[:, None]
                     out[self.terms.local[i].terms] += self.terms.gather(i, H @ slope)
                 return out
 
@@ -387,17 +386,3 @@ def _transformed(A: Array | None, T: Any) -> Array:
     """TᵀAT."""
     assert A is not None
     return A if T is None else T.T @ (T.T @ A).T
-
-
-def _packed_places(size: int) -> Array:
-    """Where (l, m) stands in a packed matrix, (size, size)."""
-    places = np.empty((size, size), int)
-    l, m = packed_pairs(size)
-    places[l, m] = places[m, l] = np.arange(len(l))
-    return places
-
-
-def _packed_product(packed: Array, b: Array) -> Array:
-    """Row by row a packed symmetric matrix times b, (n, J)."""
-    places = _packed_places(b.shape[1])
-    return np.stack([np.einsum("nm,nm->n", packed[:, places[l]], b) for l in range(b.shape[1])], axis=1)

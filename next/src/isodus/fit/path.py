@@ -84,7 +84,7 @@ def ridge_by_folds(
     except KeyboardInterrupt:
         interrupted = True
     if not points:
-        tau = free_start(f, frees[0])
+        tau = free_start(f, frees[0])[0]
         return Fit(tau, f(tau), tau, "interrupted", 0, no_ridge(f)), None
     chosen = max(points, key=lambda point: point.score)
     path = Path(tuple(points), chosen, float(np.mean(reference)), name, reference)
@@ -96,7 +96,7 @@ def _scored(
     pairs: list[tuple[Objective, Objective]], columns: Array, free: Free, progress: Callable[[str], None]
 ) -> Iterator[Point]:
     """The points of one path, from the strongest ridge on."""
-    taus = [free_start(part, free) for part, _ in pairs]
+    taus = [free_start(part, free)[0] for part, _ in pairs]
     D = [part.diagonal(part.terms.T @ tau) for (part, _), tau in zip(pairs, taus, strict=True)]
     best = -np.inf
     for strength in STRENGTHS:
@@ -125,7 +125,7 @@ def _gaussian_tau(f: Objective) -> Array | None:
 def _refit(f: Objective, chosen: Point, gaussian: Array | None, tol: float, max_iter: int) -> Fit:
     """All rows at the chosen strength, by the strengths before it."""
     free: Free = "own" if chosen.free == "own" else "quadratic"
-    tau = free_start(f, free)
+    tau = free_start(f, free)[0]
     D = f.diagonal(f.terms.T @ tau)
     if chosen.free == "Gaussian" and gaussian is not None:
         ridge = ridge_matrix(f.terms, D, f.n, STRENGTHS[0], free)

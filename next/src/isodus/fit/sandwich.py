@@ -70,6 +70,6 @@ def spread(
 
 
 def sandwich(f: Objective, fit: Fit, groups: Array | None = None, lags: int = 0) -> Array:
-    """The covariance of τ, (K, K): A⁻¹ (Σ c s sᵀ) A⁻¹ / n², A with the ridge."""
+    """The covariance of τ, (K, K): A⁻¹ (Σ c s sᵀ) A⁻¹ / n², A with the ridge, scores and A at `fit.point`."""
     bread = inverse(fit.hessian)
-    return bread @ spread(partial(f.scores, fit.tau), f.samples.n_rows, groups, lags)[0] @ bread / f.n**2
+    return bread @ spread(partial(f.scores, fit.point), f.samples.n_rows, groups, lags)[0] @ bread / f.n**2

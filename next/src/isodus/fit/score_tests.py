@@ -21,7 +21,7 @@ __all__ = ["MOST_DF", "InteractionTest", "interaction_tests", "wald_tests"]
 Array = np.ndarray
 MOST_DF = 10  # rows or clusters per term of a block, below which it is not tested
 _SCREEN = 0.2  # p above which the one-step statistic is reported
-_CLOSE = 0.1  # standard errors from the optimum without the block, to which efficient scores are of second order
+_CLOSE, _THERE = 0.1, 0.03  # standard errors from the optimum without the block, to the last step and to none
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,8 @@ def _stepped_without(f: Objective, fit: Fit, bread: Array, block: Array, rest: A
         M, step, distance = _at(f, fit, tau, block, rest)
         if not distance < 0.5 * last:
             raise ValueError("steps do not become shorter")
-        tau[rest] -= step
+        if distance >= _THERE:  # efficient scores are of second order in what is left
+            tau[rest] -= step
         last = distance
     return tau, M
 
@@ -167,7 +168,7 @@ def _fitted_without(f: Objective, fit: Fit, block: Array) -> Array:
     keep = np.ones(len(fit.tau), bool)
     keep[block] = False
     part, ridge = f.only(keep), fit.ridge[keep][:, keep]
-    tau, start = np.zeros(len(keep)), better(part, ridge, fit.tau[keep], np.zeros(keep.sum()))
+    tau, start = np.zeros(len(keep)), better(part, ridge, fit.tau[keep], np.zeros(keep.sum()))[0]
     tau[keep] = newton(part, start, ridge, tol=_CLOSE).tau
     return tau
 

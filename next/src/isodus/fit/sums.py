@@ -1,16 +1,19 @@
-"""What an objective gives at a point, and the sums over rows that this is made of."""
+"""What an objective gives at a point, the sums over rows that this is made of, and the products in them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from ..terms import Terms
+from ..axes import packed_pairs
+from ..terms import Local, Terms
 
-__all__ = ["At", "NodeAt", "Pilot", "Sums"]
+__all__ = ["At", "NodeAt", "Pilot", "Sums", "gram", "packed_product", "squares"]
 
 Array = np.ndarray
 
@@ -61,10 +64,10 @@ class Sums:
 
     shift: Array  # (nodes,)
     value: Array  # (nodes,)
-    gradient: list[Array]  # (m,) for each node
-    second: list[Array]  # (m, m) for each node, or its diagonal
     unresolved: Array  # (nodes,)
     rounding: Array  # (nodes,)
+    gradient: list[Array]  # (m,) for each node
+    second: list[Array]  # (m, m) for each node, or its diagonal
 
     def __add__(self, other: Sums) -> Sums:
         shift = np.maximum(self.shift, other.shift)
@@ -76,8 +79,42 @@ class Sums:
         return Sums(
             shift,
             left * self.value + right * other.value,
-            merged(self.gradient, other.gradient),
-            merged(self.second, other.second),
             self.unresolved + other.unresolved,
             self.rounding + other.rounding,
+            merged(self.gradient, other.gradient),
+            merged(self.second, other.second),
         )
+
+
+def gram(local: Local, H: Array, curvature: Array) -> Array:
+    """Σ_n h hᵀ ⊗ curvature over the terms of a node, (m, m): a product for each function."""
+    terms, packed = H[..., local.where, :], _packed_places(len(local.starts) - 1)
+    out = np.empty((*terms.shape[:-1], terms.shape[-2]))
+    for l, (start, stop) in enumerate(pairwise(local.starts)):
+        if stop > start:
+            right = terms[..., start:, :] * curvature.mT[..., packed[l, local.functions[start:]], :]
+            block = terms[..., start:stop, :] @ right.mT
+            out[..., start:stop, start:] = block
+            out[..., start:, start:stop] = block.mT
+    return out
+
+
+def squares(local: Local, H: Array, curvature: Array) -> Array:
+    """The diagonal of `gram`, (m,)."""
+    own = np.diagonal(_packed_places(len(local.starts) - 1))
+    return np.einsum("...n,...n->...", H[..., local.where, :] ** 2, curvature.mT[..., own[local.functions], :])
+
+
+@cache
+def _packed_places(size: int) -> Array:
+    """Where (l, m) stands in a packed matrix, (size, size)."""
+    places = np.empty((size, size), int)
+    l, m = packed_pairs(size)
+    places[l, m] = places[m, l] = np.arange(len(l))
+    return places
+
+
+def packed_product(packed: Array, b: Array) -> Array:
+    """Row by row a packed symmetric matrix times b, (n, J)."""
+    places = _packed_places(b.shape[1])
+    return np.stack([np.einsum("nm,nm->n", packed[:, places[l]], b) for l in range(b.shape[1])], axis=1)

@@ -2,11 +2,12 @@
 
 from .basis import MonomialBasis, lattice
 from .keys import Key, Product, count_up_to, key_of, keys_up_to, name_of, product_of
-from .terms import Terms
+from .terms import Local, Terms
 from .transform import to_powers
 
 __all__ = [
     "Key",
+    "Local",
     "MonomialBasis",
     "Product",
     "Terms",

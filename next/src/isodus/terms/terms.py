@@ -225,11 +225,12 @@ class Terms:
         C[local.where, local.functions] = own
         return C
 
-    def coefficients(self, i: int, H: Array, C: Array) -> tuple[Array, Array]:
-        """The cofactors of variable i, (c, n), and a = H C_i, (n, J); H: all cofactors, (cofactors, n)."""
-        used = self.local[i].cofactors
-        H = H if len(used) == len(H) else H[used]
-        return H, (C.T @ H).T
+    def cofactors_of(self, nodes: Sequence[int], H: Array) -> Array:
+        """The cofactors of a node, (c, n), or of several that are alike, (nodes, c, n); H: all, (cofactors, n)."""
+        used = [self.local[i].cofactors for i in nodes]
+        if len(used) > 1:
+            return H[np.stack(used)]
+        return H if len(used[0]) == len(H) else H[used[0]]
 
     def gather(self, i: int, G: Array) -> Array:
         """The entries of (c, J) matrices that belong to the terms of node i, (m,)."""
