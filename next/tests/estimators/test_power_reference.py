@@ -68,6 +68,26 @@ def test_influences_are_newton_steps_without_a_row():
     assert longest > 1.5
 
 
+def test_influences_of_importance_weights_are_of_whole_rows():
+    """A row of weight c goes with all of it; repeated rows go one at a time."""
+    X, weight = datasets.curved(300, 5), np.random.default_rng(0).exponential(size=300)
+    axes = [Line.fit(x, 4) for x in X.T]
+    terms = Terms(axes, keys_up_to(axes, 4, 2), in_powers=True)
+
+    def of(rows):
+        samples = as_samples(X[rows], weight[rows], weights="importance")
+        return Objective(PowerScreening((0.6, 0.6), POWER), terms, samples)
+
+    f = of(np.arange(300))
+    fits = solved(f)
+    parts = influences(f, fits)(lambda block, parts: [[psi for psi, _ in parts]])[0]
+    row = int(np.argmax(np.abs(parts[0]).sum(axis=0) * f.samples.weight))
+    rest = of(np.flatnonzero(np.arange(300) != row))
+    for i, at in rest.at_nodes({i: fit.tau for i, fit in enumerate(fits)}).items():
+        step = -np.linalg.solve(at.hessian, at.gradient)
+        assert_allclose(f.samples.weight[row] * parts[i][:, row], step, rtol=0.05, atol=0.01 * np.abs(step).max())
+
+
 def test_influences_of_light_weights_are_the_sandwich():
     X = datasets.paper_pair(20_000, 3)
     f = screening(X, nu=2.0)

@@ -100,7 +100,7 @@ def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:
         linked[i] = at
     breads = [np.zeros((0, 0)) if fit.at.hessian is None else inverse(fit.at.hessian) / f.n for fit in fits]
 
-    def of_node(i: int, H: Array, point: Pointwise) -> tuple[Array, float]:
+    def of_node(i: int, H: Array, point: Pointwise, count: Array) -> tuple[Array, float]:
         of, (_, T) = f.terms.local[i], f.terms.local_T[i]
         G = H[of.where] * point.slope.T[of.functions]
         G = G if T is None else T.T @ G
@@ -110,17 +110,18 @@ def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:
             G -= linked[i].gradient[:, None]
         w = np.exp(point.value - (linked[i].value if link == "log_mean" else 0.0))
         psi = breads[i] @ G
-        h = w * np.einsum("kr,kr->r", G, psi) / np.maximum(1 - w / f.n, _LEAST)
+        h = count * w * np.einsum("kr,kr->r", G, psi) / np.maximum(1 - count * w / f.n, _LEAST)
         psi *= w / np.maximum(1 - h, _LEAST)
         return psi, float(h.max())
 
-    def of_block(points: Iterator[tuple[Array, Pointwise]]) -> Parts:
-        return [of_node(i, *point) for i, point in enumerate(points)]
+    def of_block(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> Parts:
+        count = block.square / block.weight  # what goes with a row: 1 of those that are repeated, an importance weight
+        return [of_node(i, *point, count) for i, point in enumerate(points)]
 
     local = [fit.tau if T is None else T @ fit.tau for fit, (_, T) in zip(fits, f.terms.local_T, strict=True)]
     if 8 * f.samples.n_rows * sum(len(fit.tau) for fit in fits) > _KEPT_BYTES:
-        return lambda g: f._each(local, lambda block, points: g(block, of_block(points)))
-    kept = f._each(local, lambda block, points: [(block, of_block(points))])
+        return lambda g: f._each(local, lambda block, points: g(block, of_block(block, points)))
+    kept = f._each(local, lambda block, points: [(block, of_block(block, points))])
     return lambda g: reduce(add, (g(block, parts) for block, parts in kept))
 
 
