@@ -76,7 +76,7 @@ def test_influences_of_importance_weights_are_of_whole_rows():
 
     def of(rows):
         samples = as_samples(X[rows], weight[rows], weights="importance")
-        return Objective(PowerScreening((0.6, 0.6), POWER), terms, samples)
+        return Objective(ReferenceScreening(PowerReference(0.6, POWER - 4), 4), terms, samples)
 
     f = of(np.arange(300))
     fits = solved(f)
