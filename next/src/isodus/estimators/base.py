@@ -300,6 +300,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         def build(rows: Samples) -> Objective:
             return found.f.built(make_terms(rows, spec, f.terms.axes), rows)
 
+        penalty = None if penalty is None else penalty.of(f)
         found = self._solved(f, Fit.none(f.terms), penalty)
         if by_folds(penalty):
             fit, path = ridge_by_folds(f, build, parts(), self.tol, self.max_iter, say)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -114,7 +114,7 @@ def held_out(
 
 def refitted(penalty: WeakRidge | Ridge | None, part: Objective, start: Array, n: float) -> Array:
     """τ of a fold from a start; its weak ridge is that of n rows."""
-    penalty = WeakRidge(n) if isinstance(penalty, WeakRidge) else penalty
+    penalty = replace(penalty, n=n) if isinstance(penalty, WeakRidge) else penalty
     again = learn(part, penalty, tol=0.3, max_iter=_STEPS, start=start)
     if again.status == "interrupted":
         raise KeyboardInterrupt

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from .gaussian import fitted_gaussian, gaussian_of, moments
 from .newton import Fit, better, newton
 from .objective import At, Objective
-from .penalties import Ridge, WeakRidge, weak_factor
+from .penalties import Ridge, WeakRidge
 
 __all__ = ["MOST_COVARIANCE", "free_start", "gaussian_fit", "learn", "no_ridge", "starts"]
 
@@ -141,8 +141,7 @@ def _climbed(
     solve: Callable[..., Fit],
 ) -> Fit:
     """Rungs, then all rows in stages; a quadratic loss is solved at once."""
-    if isinstance(penalty, WeakRidge) and not weak_factor(f.terms, f.n):
-        penalty = None
+    penalty = None if penalty is None else penalty.of(f)
     exact = gaussian_fit(f, penalty)
     if exact is not None:
         return exact
