@@ -29,7 +29,7 @@ _FEW = 5  # unknowns of a node below which there is no ridge
 
 
 def weak_factor(terms: Terms, n: float, V: Array) -> Array:
-    """(8m/n)⁴ + .1 min(1, V/100)⁸, at least 1e-5, V the largest of each product's variables: of the default ridge, (P,).
+    """The default ridge's: (8m/n)⁴ + max(1e-5, .1 min(1, V/100)⁸), V the largest of a product's variables, (P,).
 
     Terms of near-copies have errors far wider than the region where their densities keep to the data, so that without
     a floor their optimum lies in a corner of that region: many steps away, and a bad prediction. A correlation of .99
@@ -45,8 +45,8 @@ def ridge_matrix(
 ) -> csr_array:
     """TᵀRT with r_k = .1 |α_k|² A_kk factor / n on each product, 0 on what is free, averaged over a block; (K, K).
 
-    diagonal: A_kk of the products, (P,). factor: of all, or of each product. free: what is not shrunk, terms of degree at most 2 ("quadratic"), or of
-    these those of one variable ("own").
+    diagonal: A_kk of the products, (P,). factor: a number, or one for each product. free: what is not shrunk, terms of
+    degree at most 2 ("quadratic"), or of these those of one variable ("own").
     """
     left = terms.product_degrees <= 2
     if free == "own":
