@@ -22,6 +22,7 @@ EACH = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
 def test_its_form(penalty):
     """Symmetric, never negative, the same for the same arguments, and linear in the diagonal."""
     f = objective(X, 3)
+    penalty = penalty.of(f)
     diagonal = np.random.default_rng(0).uniform(0.1, 3.0, len(f.terms.products))
     R = penalty.matrix(f.terms, diagonal, f.n).toarray()
     assert_allclose(R, R.T, atol=1e-15)

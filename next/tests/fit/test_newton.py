@@ -159,6 +159,7 @@ def test_stages_written_out(penalty, n):
         return
     tau, low = f.terms.zeros(), f.terms.degrees <= 2
     tau[low] = by_scipy(f.only(low), no_ridge(f.only(low)))
+    penalty = penalty.of(f)
     stages = 1 if isinstance(penalty, WeakRidge) and n >= 100 * f.terms.m else 2
     for _ in range(stages):
         ridge = penalty.matrix(f.terms, f(tau).hessian.diagonal(), n)

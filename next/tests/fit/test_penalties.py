@@ -7,6 +7,9 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from isodus.axes import Circle, Line
+from isodus.data import as_samples
+from isodus.fit.gaussian import variance_inflation
+from isodus.fit.held_out import refitted
 from isodus.fit.learn import learn
 from isodus.fit.penalties import Ridge, WeakRidge, ridge_matrix, weak_factor
 from isodus.terms import Terms, key_of, keys_up_to
@@ -42,16 +45,65 @@ def test_the_formula(degree, order, free, rng):
 
 
 def test_the_weak_ridge():
-    """(8m/n)⁴ + 3e-4, m = 4 own terms and 6 of each of two pairs; two stages below 100 rows per local parameter."""
-    terms, ridge = Terms(LINES, keys_up_to(LINES, 4, 2)), WeakRidge()
-    ones = np.ones(len(terms))
+    """(8m/n)⁴ and a floor; m = 4 own terms and 6 of both pairs; two stages below 100 rows per local parameter."""
+    terms, V = Terms(LINES, keys_up_to(LINES, 4, 2)), np.array([1.0, 50.0, 4000.0])
+    ones, ridge = np.ones(len(terms)), WeakRidge(V=V)
     assert terms.m == 16
-    for n, factor, stages in [(100, 1.28**4 + 3e-4, 2), (1599, (128 / 1599) ** 4 + 3e-4, 2), (1600, 0.08**4 + 3e-4, 1)]:
-        assert weak_factor(terms, n) == pytest.approx(factor, rel=1e-12)
+    floor = np.array([{0: 1e-5, 1: 0.1 / 256, 2: 0.1}[max(key)] for key in terms.keys])  # of the variable of largest V
+    for n, factor, stages in [(100, 1.28**4, 2), (1599, (128 / 1599) ** 4, 2), (1600, 0.08**4, 1)]:
+        assert_allclose(weak_factor(terms, n, V), factor + floor, rtol=1e-12)
         assert ridge.stages(terms, n) == stages
-        assert_allclose(ridge.matrix(terms, ones, n).diagonal(), by_hand(terms, ones, n, factor))
-    assert weak_factor(Terms(LINES[:1], keys_up_to(LINES[:1], 4, 1)), 10) == 0.0  # four unknowns
-    assert weak_factor(Terms(LINES[:1], [(0, 0, 0, 0)]), 10) == 0.0
+        assert_allclose(ridge.matrix(terms, ones, n).diagonal(), by_hand(terms, factor + floor, n, 1.0))
+
+
+def test_the_floor_is_continuous():
+    terms = Terms(LINES[:1], [(0, 0, 0, 0)])
+    V = np.geomspace(1.0, 1e4, 20_000)
+    floor = np.array([weak_factor(terms, 1e9, np.array([v]))[0] for v in V])
+    assert np.all(np.diff(floor) >= 0)
+    assert np.abs(np.diff(np.log(floor))).max() < 0.004  # 8 times a step of log V, which is .00046
+    assert_allclose(floor[[0, -1]], [1e-5, 0.1], rtol=1e-9)
+
+
+def test_few_unknowns_have_no_ridge(rng):
+    x = rng.standard_normal((50, 1))
+    assert WeakRidge().of(objective(x, degree=4)) is None  # four unknowns
+    assert WeakRidge().of(objective(x, degree=5)) is not None
+    assert learn(objective(x, degree=4), WeakRidge()).ridge.nnz == 0
+
+
+def test_variance_inflation_by_regression(rng):
+    X = rng.standard_normal((400, 3)) @ rng.standard_normal((3, 3))
+    weight = rng.integers(1, 4, 400).astype(float)
+    V = variance_inflation([Line.fit(x, 2) for x in X.T], as_samples(X, weight, weights="importance"))
+    for i, x in enumerate(X.T):
+        rest = np.column_stack([np.ones(400), np.delete(X, i, axis=1)]) * np.sqrt(weight)[:, None]
+        left = np.linalg.lstsq(rest, x * np.sqrt(weight), rcond=None)[1][0]
+        assert V[i] == pytest.approx(np.sum(weight * (x - np.average(x, weights=weight)) ** 2) / left, rel=1e-8)
+    copied = np.column_stack([X, X[:, 0]])
+    assert np.all(np.isinf(variance_inflation([Line.fit(x, 2) for x in copied.T], as_samples(copied))))
+
+
+def test_a_ridge_keeps_the_inflation_of_all_rows(rng):
+    """Near-copies, in other units and another order: the same ridge; in a fold with n rows, that of the whole."""
+    x = rng.standard_normal(300)
+    X = np.column_stack([x, x + 0.2 * rng.standard_normal(300), rng.standard_normal(300)])
+    whole = WeakRidge().of(objective(X))
+    assert_allclose(WeakRidge().of(objective(X * [1e-3, -7.0, 50.0] + [5.0, 0.0, -1e3])).V, whole.V, rtol=1e-6)
+    assert_allclose(WeakRidge().of(objective(X[::-1, ::-1].copy())).V[::-1], whole.V, rtol=1e-6)
+    assert 20 < whole.V[0] < 40
+    assert whole.V[2] < 1.1
+    assert whole.of(objective(X[:100])).V is whole.V
+    f, seen = objective(X[:200]), {}
+
+    class Kept(WeakRidge):
+        def matrix(self, terms, diagonal, n):
+            seen[self.n] = self.V
+            return super().matrix(terms, diagonal, n)
+
+    refitted(Kept(V=whole.V), f, f.terms.zeros(), 300.0)
+    assert list(seen) == [300.0]
+    assert seen[300.0] is whole.V
 
 
 def test_through_T(rng):
@@ -70,7 +122,7 @@ def test_tied_nodes_multiply_the_rows():
     terms = Terms(axes, keys, ties)
     assert terms.copies == 3
     assert terms.m == 5
-    assert weak_factor(terms, 40) == pytest.approx((8 * 5 / 120) ** 4 + 3e-4)
+    assert_allclose(weak_factor(terms, 40, np.ones(3)), (8 * 5 / 120) ** 4 + 1e-5)
     assert WeakRidge().stages(terms, 166) == 2
     assert WeakRidge().stages(terms, 167) == 1
     free = Terms(axes, keys)
@@ -96,7 +148,7 @@ def test_sine_and_cosine_have_one_ridge(rng):
 
 
 def test_the_ridge_does_not_depend_on_where_a_circle_begins(rng):
-    X = rng.vonmises(0.0, 1.0, (150, 2)).cumsum(axis=1)
+    X = rng.vonmises(0.0, [1.0, 400.0], (150, 2)).cumsum(axis=1)
     values, ridges = [], []
     for turn in (0.0, 1.1):
         f = objective(X + np.array([turn, -2 * turn]), axes=[Circle(3), Circle(3)], degree=3)
@@ -106,6 +158,7 @@ def test_the_ridge_does_not_depend_on_where_a_circle_begins(rng):
     assert ridges[0].max() > 0
     assert values[0] == pytest.approx(values[1], rel=1e-10)
     assert_allclose(ridges[0], ridges[1], rtol=1e-6)
+    assert weak_factor(f.terms, 1e9, WeakRidge().of(f).V).min() > 0.09  # angles within .05 of one another
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.inf, np.nan, "auto", True, None, [1.0]])

@@ -287,6 +287,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         def build(rows: Samples) -> Objective:
             return found.f.built(make_terms(rows, spec, f.terms.axes), rows)
 
+        penalty = None if penalty is None else penalty.of(f)
         found = self._solved(f, Fit.none(f.terms), penalty)
         if penalty is not None and penalty.by_folds:
             fit, path = ridge_by_folds(f, build, parts(), self.tol, self.max_iter, say)

@@ -10,12 +10,12 @@ from .._core.notes import Note, listed
 from ..axes import Axis
 from ..data import ColumnFacts, Samples
 from ..data.facts import FEW
-from ..fit.gaussian import of_kept, variances_left
+from ..fit.gaussian import variance_inflation
 from ..fit.held_out import HeldOut
 from ..fit.newton import Fit
 from ..fit.objective import Objective
 from ..fit.path import Path
-from ..fit.penalties import ENOUGH_ROWS, Penalty
+from ..fit.penalties import ENOUGH_ROWS, NEAR_COPY, Penalty
 from ..fit.score_tests import MOST_DF
 from .columns import Spec
 
@@ -24,7 +24,6 @@ __all__ = ["check_finite", "column_notes", "fit_notes", "status_notes", "unresol
 Array = np.ndarray
 _PILE, _PILED_ROWS = 0.05, 5  # share and number of equal values
 _MANY_VALUES = 100
-_NEAR = 1e-3  # of a column's variance: what the others leave of a near-copy
 _WORSE = 0.01  # nats per variable
 _FEW_GROUPS = 40
 _TEST_ROWS = {2: 15, 3: 100}  # per local parameter, from which score tests of an order hold their level
@@ -75,24 +74,22 @@ def column_notes(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, axe
                 "A continuous density only smooths such a pile, which censoring or rounding leaves behind."
             )
             notes.append(Note("pile", "info", (name,), {"value": fact.mode, "share": fact.share}, text))
-    return [*notes, *_near_copies(samples)]
+    return [*notes, *_near_copies(samples, axes)]
 
 
-def _near_copies(samples: Samples) -> list[Note]:
-    """Columns of which the others leave less than a thousandth of the variance."""
+def _near_copies(samples: Samples, axes: Sequence[Axis]) -> list[Note]:
+    """Columns of which the others leave less than a hundredth of the variance."""
     if not 1 < len(samples.names) < samples.n_rows:
         return []
-    left = variances_left(of_kept(samples)[-1])
-    if left is None:
-        return []
-    near = tuple(name for name, rest in zip(samples.names, left, strict=True) if rest < _NEAR)
-    if not near:
+    V = variance_inflation(axes, samples)
+    near = tuple(name for name, inflation in zip(samples.names, V, strict=True) if inflation > NEAR_COPY)
+    if not near or not np.isfinite(V).all():
         return []
     text = (
         f"Columns {listed(near)} are nearly determined by other columns. With few rows the ridge shrinks their terms "
         "visibly, and their standard errors are large. Drop near-copies if their interaction is not the question."
     )
-    return [Note("near-copies", "info", near, {"variance left": float(left.min())}, text)]
+    return [Note("near-copies", "info", near, {"variance left": float(1 / V.max())}, text)]
 
 
 # ---------------------------------------------------------------- a fit

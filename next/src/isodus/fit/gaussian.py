@@ -20,6 +20,7 @@ __all__ = [
     "moments",
     "of_kept",
     "precision",
+    "variance_inflation",
     "variances_left",
 ]
 
@@ -90,6 +91,26 @@ def inverse_correlations(S: Array) -> Array | None:
     found = dpotri(factor, lower=True)[0]
     found = np.tril(found) + np.tril(found, -1).T
     return found if np.linalg.norm(found) < 1 / _SINGULAR else None
+
+
+def variance_inflation(axes: Sequence[Axis], samples: Samples) -> Array:
+    """V_i = 1/(1 − R²) with R² of variable i's function of least degree from those of the others, (p,); ∞ for copies.
+
+    Of several functions of least degree, as on a circle, V is that of the combination that the others tell best: the
+    largest eigenvalue of S_ii (S⁻¹)_ii, which does not change as a circle is turned.
+    """
+    if all(axis.powers is not None for axis in axes):  # these functions are the columns
+        left = variances_left(of_kept(samples)[-1])
+        return np.full(len(axes), np.inf) if left is None else 1 / left
+    X, weight = samples.kept
+    first = [axis.functions(x)[:, axis.degrees == min(axis.degrees)] for axis, x in zip(axes, X.T, strict=True)]
+    stop = np.cumsum([phi.shape[1] for phi in first])
+    S = correlations(np.hstack(first), weight)[-1]
+    inverse = inverse_correlations(S)
+    if inverse is None:
+        return np.full(len(axes), np.inf)
+    places = [slice(b - phi.shape[1], b) for b, phi in zip(stop, first, strict=True)]
+    return np.array([np.linalg.eigvals(S[i, i] @ inverse[i, i]).real.max() for i in places])
 
 
 def variances_left(S: Array) -> Array | None:

@@ -143,8 +143,7 @@ def _climbed(
     solve: Callable[..., Fit],
 ) -> Fit:
     """Rungs, then all rows in stages; a quadratic loss is solved at once."""
-    if penalty is not None and penalty.absent(f.terms, f.n):
-        penalty = None
+    penalty = None if penalty is None else penalty.of(f)
     exact = gaussian_fit(f, penalty)
     if exact is not None:
         return exact

@@ -10,30 +10,42 @@ from scipy.sparse import csr_array, diags_array
 from sklearn.base import BaseEstimator
 
 from ..terms import Terms
+from .gaussian import variance_inflation
+from .objective import Objective
 
-__all__ = ["ENOUGH_ROWS", "Penalty", "Ridge", "WeakRidge", "ridge_matrix", "weak_factor"]
+__all__ = ["ENOUGH_ROWS", "NEAR_COPY", "Penalty", "Ridge", "WeakRidge", "ridge_matrix", "weak_factor"]
 
 ENOUGH_ROWS = 100
 """Per unknown of a node, from which the weak ridge is its floor alone; below, fits are also scored on folds."""
 
 Array = np.ndarray
 _STRENGTH = 0.1
-_FLOOR = 3e-4  # keeps near-copies of columns finite; intervals at a correlation of .99 cover as without a ridge
+NEAR_COPY = 100.0
+"""Variance inflation from which a variable is a near-copy of others: a correlation of .995."""
+
+_FLOOR, _LEAST, _POWER = 0.1, 1e-5, 8  # of near-copies, of other variables, and how fast it falls between
 _FEW = 5  # unknowns of a node below which there is no ridge
 
 
-def weak_factor(terms: Terms, n: float) -> float:
-    """(8m/n)⁴ + 3e-4: what the default ridge is multiplied by; 0 below five unknowns per node."""
-    return 0.0 if terms.m < _FEW else (8 / terms.rows_per_unknown(n)) ** 4 + _FLOOR
+def weak_factor(terms: Terms, n: float, V: Array) -> Array:
+    """The default ridge's: (8m/n)⁴ + max(1e-5, .1 min(1, V/100)⁸), V the largest of a product's variables, (P,).
+
+    Terms of near-copies have errors far wider than the region where their densities keep to the data, so that without
+    a floor their optimum lies in a corner of that region: many steps away, and a bad prediction. A correlation of .99
+    (V from 30 to 50) has no such corners, and a floor of 1e-4 would cost its intervals a point of their cover.
+    """
+    largest = np.array([max(V[i] for i, _ in factors) for factors in terms.products])
+    floor = np.maximum(_LEAST, _FLOOR * np.minimum(1.0, largest / NEAR_COPY) ** _POWER)
+    return (8 / terms.rows_per_unknown(n)) ** 4 + floor
 
 
 def ridge_matrix(
-    terms: Terms, diagonal: Array, n: float, factor: float, free: Literal["quadratic", "own"] = "quadratic"
+    terms: Terms, diagonal: Array, n: float, factor: float | Array, free: Literal["quadratic", "own"] = "quadratic"
 ) -> csr_array:
     """TᵀRT with r_k = .1 |α_k|² A_kk factor / n on each product, 0 on what is free, averaged over a block; (K, K).
 
-    diagonal: A_kk of the products, (P,). free: what is not shrunk, terms of degree at most 2 ("quadratic"), or of
-    these those of one variable ("own").
+    diagonal: A_kk of the products, (P,). factor: a number, or one for each product. free: what is not shrunk, terms of
+    degree at most 2 ("quadratic"), or of these those of one variable ("own").
     """
     left = terms.product_degrees <= 2
     if free == "own":
@@ -75,9 +87,9 @@ class Penalty(BaseEstimator):
     def check(self) -> None:
         """An error for values that mean nothing."""
 
-    def absent(self, terms: Terms, n: float) -> bool:
-        """Whether it is zero for so few terms."""
-        return False
+    def of(self, f: Objective) -> Self | None:
+        """The penalty with what it takes from all rows of a fit; None where it is zero."""
+        return self
 
     def in_fold(self, n: float) -> Self:
         """The penalty of a part of n rows."""
@@ -100,20 +112,24 @@ class WeakRidge(Penalty):
     """The default: steadies a fit and does not select. Two stages, one from 100 rows per local parameter on.
 
     n: the rows that decide the factor, where these are not those of the fit: a fold takes the number of all rows.
+    V: the variance inflation of each variable, that of all rows in each rung, pilot and fold, (p,).
     """
 
     shrinks = False
 
-    def __init__(self, n: float | None = None) -> None:
+    def __init__(self, n: float | None = None, V: Array | None = None) -> None:
         self.n = n
+        self.V = V
 
-    def absent(self, terms: Terms, n: float) -> bool:
-        """Below five unknowns per node."""
-        return not weak_factor(terms, n)
+    def of(self, f: Objective) -> Self | None:
+        """The ridge with V of an objective's rows, where it has none; None with fewer than five unknowns per node."""
+        if f.terms.m < _FEW:
+            return None
+        return self if self.V is not None else type(self)(self.n, variance_inflation(f.terms.axes, f.samples))
 
     def in_fold(self, n: float) -> Self:
         """That of all rows."""
-        return type(self)(n)
+        return type(self)(n, self.V)
 
     def stages(self, terms: Terms, n: float) -> int:
         """How often A_kk is taken anew."""
@@ -121,7 +137,8 @@ class WeakRidge(Penalty):
 
     def matrix(self, terms: Terms, diagonal: Array, n: float) -> csr_array:
         """The ridge in τ."""
-        return ridge_matrix(terms, diagonal, n, weak_factor(terms, self.n or n))
+        assert self.V is not None
+        return ridge_matrix(terms, diagonal, n, weak_factor(terms, self.n or n, self.V))
 
     def in_words(self, path: Any = None, strength: float = np.nan) -> str:
         """Its name."""

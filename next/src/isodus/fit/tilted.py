@@ -67,7 +67,7 @@ def learn_tilted(
     f: pseudo-likelihood. Where the step is more than .45 standard errors of some term, but not far more, there are up
     to two more tilts. Where these are not enough, or a problem is not solved, the pilot takes all rows instead.
     """
-    n = f.samples.n_rows
+    n, penalty = f.samples.n_rows, None if penalty is None else penalty.of(f)
     there = f.terms.rows_per_unknown(f.n)
     rows = int(np.ceil(n * max(_PART, ENOUGH_ROWS / there, min(_MOST, _PER_UNKNOWN / there))))
     distance = np.nan
@@ -131,7 +131,10 @@ def tilted_by(
     f: Objective, pilot: Array, n_tilts: int, penalty: Penalty | None, tol: float, max_iter: int
 ) -> tuple[Objective, Fit]:
     """Interaction screening from a given pilot: the objective of the last tilt, and its minimum."""
-    fit = Fit(pilot, f(pilot, 0), pilot, "converged", 0, no_ridge(f))
+    fit, penalty = (
+        Fit(pilot, f(pilot, 0), pilot, "converged", 0, no_ridge(f)),
+        None if penalty is None else penalty.of(f),
+    )
     g = f
     for _ in range(n_tilts):
         g = f.with_loss(TiltedScreening()).tilted(fit.tau)
