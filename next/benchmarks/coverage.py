@@ -2,7 +2,7 @@
 
 Skewed variables: own terms, E = .5x² ± .15x³ + .05x⁴, p = 4, n = 1,000. The others: all terms, 100 rows per local
 parameter, the same samples for both fits. Standard errors of a share, and of the difference, are those over sets.
-Seeds below 1000 are those that the ridge was chosen on.
+The ridge was chosen on these seeds.
 
     python benchmarks/coverage.py [--sets 150] [--first 0 1000]
 """

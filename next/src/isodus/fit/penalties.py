@@ -31,8 +31,8 @@ def weak_factor(terms: Terms, n: float, V: Array) -> Array:
     """The default ridge's: (8m/n)⁴ + max(1e-5, .1 min(1, V/100)⁸), V the largest of a product's variables, (P,).
 
     Terms of near-copies have errors far wider than the region where their densities keep to the data, so that without
-    a floor their optimum lies in a corner of that region: many steps away, and a bad prediction. A correlation of .99
-    (V from 30 to 50) has no such corners, and a floor of 1e-4 would cost its intervals a point of their cover.
+    a floor their optimum lies in a corner of that region: many steps away, and sometimes a bad prediction. It falls
+    fast, since at a correlation of .99 (V from 30 to 50) a floor of 1e-4 costs intervals half a point of their cover.
     """
     largest = np.array([max(V[i] for i, _ in factors) for factors in terms.products])
     floor = np.maximum(_LEAST, _FLOOR * np.minimum(1.0, largest / NEAR_COPY) ** _POWER)
