@@ -1,19 +1,26 @@
 """Samples: the only door for tables, and sums over blocks of rows."""
 
+from .clusters import Clusters
 from .facts import ColumnFacts, column_facts
-from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_groups, checked_weights
+from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights
+from .stream import Stream, StreamSamples, open_samples, rows_of, samples_of
 from .tables import columns_of
 
 __all__ = [
     "Block",
+    "Clusters",
     "ColumnFacts",
     "Kept",
     "MemorySamples",
     "Samples",
+    "Stream",
+    "StreamSamples",
     "Weights",
     "as_samples",
-    "checked_groups",
     "checked_weights",
     "column_facts",
     "columns_of",
+    "open_samples",
+    "rows_of",
+    "samples_of",
 ]

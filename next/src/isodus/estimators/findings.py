@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.notes import Note, listed
 from ..axes import Axis
-from ..data import ColumnFacts, Samples
+from ..data import Clusters, ColumnFacts, Samples
 from ..data.facts import FEW
 from ..fit.gaussian import correlations, inverse_correlations
 from ..fit.held_out import HeldOut
@@ -109,7 +109,7 @@ def fit_notes(
     scored: HeldOut | None,
     path: Path | SparsePath | None,
     covariance: Array | None,
-    groups: Array | None,
+    groups: Clusters | None,
     predicting: str,
 ) -> list[Note]:
     """What a fit has to report beside its status. predicting: an estimator or penalty that predicts better."""
@@ -219,9 +219,9 @@ def _levels(f: Objective) -> list[Note]:
     return notes
 
 
-def _few(f: Objective, groups: Array | None) -> list[Note]:
+def _few(f: Objective, groups: Clusters | None) -> list[Note]:
     """Warnings where rows or clusters are too few for errors by clusters, or for tests."""
-    count = int(min(f.samples.n_rows, f.n)) if groups is None else int(groups.max()) + 1
+    count = int(min(f.samples.n_rows, f.n)) if groups is None else groups.size
     what, notes = "rows" if groups is None else "groups", []
     if groups is not None and count < _FEW_GROUPS:
         text = (

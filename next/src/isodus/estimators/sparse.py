@@ -57,7 +57,7 @@ class Candidates(NamedTuple):
 
 def sparse_fit(
     est: PolynomialEstimator,
-    samples: MemorySamples,
+    samples: Samples,
     spec: Spec,
     l1: L1,
     seed: int,
@@ -171,7 +171,7 @@ def _chosen(
     unit: float,
 ) -> SparsePath:
     """The path and the strength that the data choose on it, in the units of the user."""
-    problem, samples = whole.problem, whole.f.samples
+    problem, samples = whole.problem, whole.f.samples.kept_samples
     strengths = default_path(problem, l1.units == "noise") if l1.path is None else [s * unit for s in l1.path]
     if not strengths:
         return SparsePath(str(l1.strength), (0.0,), (0,), (np.nan,), 0)
@@ -192,7 +192,7 @@ def _chosen(
 
 
 def _fold(
-    est: PolynomialEstimator, of_rows: Callable[[Samples], Candidates], samples: Samples, out: Array, l1: L1
+    est: PolynomialEstimator, of_rows: Callable[[Samples], Candidates], samples: MemorySamples, out: Array, l1: L1
 ) -> tuple[Problem, Callable[[Any], float]]:
     """The problem of the rows of a fold, and a solution's score on the others."""
     part, rest = of_rows(samples.take(np.flatnonzero(~out))), samples.take(np.flatnonzero(out))
@@ -269,8 +269,8 @@ def _scored(
     say("scoring folds")
     fold, found = parts(count=l1.folds), []
     for k in np.unique(fold):
-        part = of_rows(f.samples.take(np.flatnonzero(fold != k)))
-        rest = f.samples.take(np.flatnonzero(fold == k))
+        part = of_rows(f.samples.kept_samples.take(np.flatnonzero(fold != k)))
+        rest = f.samples.kept_samples.take(np.flatnonzero(fold == k))
         solution = part.problem.at(strength * l1.multiplier(len(f.axes), part.f.n))
         g, tau = _left(est, part, solution, l1)
         if l1.refits:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..data import Block
+from ..data import Block, Clusters
 from ..terms import Terms
 from .nodewise import NodeFit
 from .objective import Objective
@@ -24,7 +24,7 @@ def combined(
     kind: Consensus,
     f: Objective,
     fits: Sequence[NodeFit],
-    groups: Array | None = None,
+    groups: Clusters | None = None,
     lags: int = 0,
     covariance: bool = True,
 ) -> tuple[Array, Array]:
@@ -80,7 +80,7 @@ def combined(
             taus, lambda block, parts: g(block, np.einsum("ka,kar->kr", slopes, influences(block, parts)))
         )
 
-    return tau, spread(scored, f.samples.n_rows, groups, lags)[0] / f.n**2
+    return tau, spread(scored, groups, lags)[0] / f.n**2
 
 
 def node_variances(f: Objective, fits: Sequence[NodeFit]) -> Array:

@@ -80,16 +80,16 @@ def fold_objectives(
 ) -> list[tuple[Objective, Objective]]:
     """Training and validation objectives of each fold, with axes of its own: those of all rows would flatter it.
 
-    Where the rows of a fold are not enough for axes, they are those of all rows.
+    fold: of the kept rows. Where the rows of a fold are not enough for axes, they are those of all rows.
     """
-    pairs = []
+    pairs, kept = [], f.samples.kept_samples
     for k in np.unique(fold):
         train, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         try:
-            part = build(f.samples.take(train))
+            part = build(kept.take(train))
         except ValueError:
             part = f.take(train)
-        pairs.append((part, part.on(f.samples.take(rest))))
+        pairs.append((part, part.on(kept.take(rest))))
     return pairs
 
 
@@ -130,9 +130,11 @@ def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
     more = max(0.0, len(f.axes) + 1 - f.terms.m / f.terms.copies)
     if not np.isfinite(fit.at.value) or more > f.n:
         return False
-    known = fit.at.nodes if f.loss == PseudoLikelihoodLoss() and fit.at.hessian is not None else None
-    if known is None and f.samples.in_memory:
-        f = f.take(np.arange(0, f.samples.n_rows, -(-f.samples.n_rows // _LOOKED)))
+    everything = f.kept() is f
+    known = fit.at.nodes if everything and f.loss == PseudoLikelihoodLoss() and fit.at.hessian is not None else None
+    if known is None:
+        n = f.samples.kept_samples.n_rows
+        f = f.take(np.arange(0, n, -(-n // _LOOKED)))
     columns, reference, _ = reference_scores(f, f)
     score = float(node_scores(f, fit.tau, known)[columns].mean())
     return not score >= reference - by - more / f.n - _ROUNDING * abs(reference)

@@ -53,6 +53,7 @@ class Objective:
         fits = self.samples.in_memory and 8 * columns * self.samples.n_rows < _KEPT_BYTES
         self._kept: dict[int, _Made] | None = {} if fits else None
         self._prepared: Mapping[int, _Made] = {}
+        self._linked: tuple[bytes, list[NodeAt]] | None = None
 
     def _with(self, **changes: Any) -> Self:
         other = copy.copy(self)
@@ -66,9 +67,14 @@ class Objective:
         other._prepared = {} if self._kept is None else self._kept
         return other
 
+    def kept(self) -> Self:
+        """The objective on the kept rows; itself where these are all."""
+        kept = self.samples.kept_samples
+        return self if kept is self.samples else self.on(kept)
+
     def take(self, rows: Array) -> Self:
-        """The objective on some rows."""
-        return self.on(self.samples.take(rows))
+        """The objective on some of the kept rows."""
+        return self.on(self.samples.kept_samples.take(rows))
 
     def on(self, samples: Samples) -> Self:
         """The objective on other samples."""
@@ -271,7 +277,7 @@ class Objective:
         return self._scored([local[i] for i in self.terms.nodes], f)
 
     def _scored(self, local: Sequence[Array], f: Callable[[Block, Iterator[Array]], Any]) -> Any:
-        linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
+        linked = self._at_link(local)
 
         def of_nodes(points: Iterator[tuple[Array, Pointwise]]) -> Iterator[Array]:
             for i, ((H, point), (_, T)) in enumerate(zip(points, self.terms.local_T, strict=True)):
@@ -284,6 +290,15 @@ class Objective:
                 yield G if T is None else T.T @ G
 
         return self._each(local, lambda block, points: f(block, of_nodes(points)))
+
+    def _at_link(self, local: Sequence[Array]) -> list[NodeAt] | None:
+        """Value and gradient of each node where the link is a logarithm: scores are relative to them."""
+        if self.loss.link != "log_mean":
+            return None
+        key = b"".join(theta.tobytes() for theta in local)
+        if self._linked is None or self._linked[0] != key:
+            self._linked = key, self._at(self.terms.nodes, local, 1)
+        return self._linked[1]
 
     def _each(
         self, local: Sequence[Array], f: Callable[[Block, Iterator[tuple[Array, Pointwise]]], Any], second: bool = False
@@ -316,7 +331,7 @@ class Objective:
         """(Σ w)²/Σ w² of each node's weights exp ℓ: how many rows the mean of exp ℓ counts, (p,)."""
         local = self._local_of_nodes(taus)
         own = [local[i] for i in self.terms.nodes]
-        top = np.array([at.value for at in self._at(self.terms.nodes, own, 0)])
+        top = np.array([at.value for at in self._at_link(own) or self._at(self.terms.nodes, own, 0)])
         top = np.log(top) if self.loss.link == "mean_exp" else top
 
         def sums(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> Array:
@@ -329,7 +344,7 @@ class Objective:
     def curvature_product(self, tau: Array) -> Callable[[Array], Array]:
         """v → A v with A the Hessian at τ, from curvatures that are kept for each row."""
         local = self._local(tau)
-        linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
+        linked = self._at_link(local)
         kept: dict[int, list[Array]] = {}
 
         def curvatures(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> int:

@@ -24,8 +24,8 @@ def choose_nu(f: Objective, power: float, tol: float, max_iter: int, seed: int) 
     f: with unknowns that are coefficients of powers. Nodes that do not converge count as infinite. The plain minimum is
     a trap: below it the variance has a cliff that the sample does not see.
     """
-    n, p = f.samples.n_rows, len(f.axes)
-    if n > _ROWS and f.samples.in_memory:
+    n, p = f.samples.kept_samples.n_rows, len(f.axes)
+    if n > _ROWS:
         f = f.take(np.sort(np.random.default_rng([seed, 3]).permutation(n)[:_ROWS]))
     traces = []
     for nu in NUS:
