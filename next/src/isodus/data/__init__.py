@@ -1,7 +1,7 @@
 """Samples: the only door for tables, and sums over blocks of rows."""
 
 from .clusters import Clusters
-from .facts import ColumnFacts, column_facts
+from .facts import ColumnFacts, column_facts, order_facts
 from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights
 from .stream import Stream, StreamSamples, open_samples, rows_of, samples_of
 from .tables import columns_of
@@ -21,6 +21,7 @@ __all__ = [
     "column_facts",
     "columns_of",
     "open_samples",
+    "order_facts",
     "rows_of",
     "samples_of",
 ]

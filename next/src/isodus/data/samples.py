@@ -38,7 +38,7 @@ _MOST_WEIGHT = 1e12
 KEPT_ROWS = 1 << 17
 """How many rows are kept at most, wherever the samples live."""
 BLOCK_ROWS = 2048
-HEAD_ROWS = 1 << 15
+HEAD_ROWS = 1 << 14
 """How many of the first rows are looked at for what is in their order."""
 
 

@@ -37,7 +37,15 @@ from ..model.fitted import Tests
 from ..terms import MonomialBasis
 from .by_nodes import Solved, by_nodes, in_powers
 from .columns import MOST_TERMS, Penalty, Spec, by_folds, check_columns, check_terms, make_terms
-from .findings import check_finite, column_notes, fit_notes, penalty_in_words, status_notes, unresolved_notes
+from .findings import (
+    check_finite,
+    column_notes,
+    fit_notes,
+    order_notes,
+    penalty_in_words,
+    status_notes,
+    unresolved_notes,
+)
 from .sparse import sparse_fit
 
 __all__ = ["PolynomialEstimator"]
@@ -145,6 +153,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         samples, spec = self._samples(X, sample_weight, weights, groups)
         clusters = samples.clusters
         lags = _checked_lags(dependence, samples)
+        ordered = order_notes(samples) if clusters is None and lags is None else []
         facts = column_facts(samples)
         check_columns(samples, facts, spec, penalty)
         seed = seed_of(self.random_state) % 2**32
@@ -179,7 +188,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         self._objective, self._fit, self._minimised = f, fit, found.minimised or f
         self.status_, self.n_iter_ = fit.status, sum(steps for _, _, steps in fit.trace)
         self.ridge_ = fit.ridge.diagonal()
-        self.notes_ = column_notes(samples, facts, spec, f.axes)
+        self.notes_ = [*ordered, *column_notes(samples, facts, spec, f.axes)]
         known = any(note.kind == fit.status for note in found.notes)
         if not known and (not self._by_nodes or fit.status == "interrupted"):
             self.notes_ += status_notes(f, fit, penalty, self._predicting)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.notes import Note, listed
 from ..axes import Axis
-from ..data import Clusters, ColumnFacts, Samples
+from ..data import Clusters, ColumnFacts, Samples, order_facts
 from ..data.facts import FEW
 from ..fit.gaussian import correlations, inverse_correlations
 from ..fit.held_out import HeldOut
@@ -21,7 +21,15 @@ from ..fit.score_tests import MOST_DF
 from ..fit.strength import SparsePath
 from .columns import Penalty, Spec, by_folds
 
-__all__ = ["check_finite", "column_notes", "fit_notes", "penalty_in_words", "status_notes", "unresolved_notes"]
+__all__ = [
+    "check_finite",
+    "column_notes",
+    "fit_notes",
+    "order_notes",
+    "penalty_in_words",
+    "status_notes",
+    "unresolved_notes",
+]
 
 Array = np.ndarray
 _PILE, _PILED_ROWS = 0.05, 5  # share and number of equal values
@@ -97,6 +105,28 @@ def _near_copies(samples: Samples) -> list[Note]:
         "visibly, and their standard errors are large. Drop near-copies if their interaction is not the question."
     )
     return [Note("near-copies", "info", near, {"variance left": float(left.min())}, text)]
+
+
+def order_notes(samples: Samples) -> list[Note]:
+    """A warning where rows depend on those before them, or are sorted; rows with weights may come in any order."""
+    facts = order_facts(samples)
+    if samples.weighted or not facts.lag1:
+        return []
+    shown = [f"{name!r} ({value:.2f})" for name, value in list(facts.lag1.items())[:8]]
+    more = f" and {len(facts.lag1) - 8} more" if len(facts.lag1) > 8 else ""
+    if facts.sorted:
+        text = (
+            f"Rows are sorted by {listed(facts.sorted)}. If they were sorted after sampling, shuffle them to see "
+            f"whether anything else is in their order. If {facts.sorted[0]!r} is a time, drop it and use "
+            "dependence='auto', as standard errors and tests otherwise take rows as independent."
+        )
+        return [Note("sorted rows", "warning", facts.sorted, facts.lag1, text)]
+    text = (
+        f"Rows depend on the row before: columns {', '.join(shown)}{more} have the lag-1 autocorrelation in brackets. "
+        "Standard errors and tests take rows as independent. If rows are a series in time, use dependence='auto' in "
+        "fit; if they belong to groups, use groups."
+    )
+    return [Note("dependent rows", "warning", tuple(facts.lag1), facts.lag1, text)]
 
 
 # ---------------------------------------------------------------- a fit
