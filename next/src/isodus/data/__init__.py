@@ -2,8 +2,8 @@
 
 from .clusters import Clusters
 from .facts import ColumnFacts, column_facts, order_facts
-from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights
-from .stream import Stream, StreamSamples, open_samples, rows_of, samples_of
+from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights, samples_of
+from .stream import Stream, StreamSamples, open_samples, rows_of
 from .tables import columns_of
 
 __all__ = [

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .tables import default_names
+from .tables import default_names, distinct
 
 __all__ = ["csv_options"]
 
@@ -33,7 +33,8 @@ def csv_options(file: Any, name: str, given: Mapping[str, Any]) -> dict[str, Any
     comment = given.get("comment", "#")
     lines = [line for line in first.decode(encoding, "replace").splitlines() if line.strip()]
     lines = lines[: min(_LINES, len(lines) - (len(lines) > 2))]  # the last may not be whole
-    data = [line for line in lines if not (comment and line.lstrip().startswith(comment))]
+    whole = [line.partition(comment)[0] if comment else line for line in lines]
+    data = [line for line in whole if line.strip()]
     if not data:
         raise ValueError(f"{name} has no rows. Pass a file that has some.")
     separator = given.get("sep") or given.get("delimiter") or _separator(data)
@@ -42,7 +43,7 @@ def csv_options(file: Any, name: str, given: Mapping[str, Any]) -> dict[str, Any
     names, titled = rows[0], _are_names(rows[0], decimal)
     if not titled:
         names = list(default_names(len(rows[0])))
-        before = lines[: lines.index(data[0])]
+        before = lines[: whole.index(data[0])]
         titles = _fields(before[-1].lstrip().lstrip(comment).strip(), separator) if before else []
         names = titles if len(titles) == len(names) and _are_names(titles, decimal) else names
     found = {
@@ -50,7 +51,7 @@ def csv_options(file: Any, name: str, given: Mapping[str, Any]) -> dict[str, Any
         "decimal": decimal,
         "comment": comment,
         "encoding": encoding,
-        "names": names,
+        "names": distinct(names),
         "header": 0 if titled else None,
         "index_col": 0 if not names[0] else False,  # as frames write their index
     }

@@ -37,6 +37,7 @@ class FirstRead:
         self.minima, self.maxima = np.array(np.inf), np.array(-np.inf)  # (p,) after the first block
         self._head: list[Array] = []
         self._kept: list[tuple[Array, ...]] = []  # hashes, row numbers, X, weights, clusters
+        self._new = 0  # rows since the last choice
         self._limit = np.uint64(2**64 - 1)
 
     def watched(self, parts: Iterator[Rows]) -> Iterator[Rows]:
@@ -60,7 +61,8 @@ class FirstRead:
         there = hashed <= self._limit
         codes = np.zeros(len(rows), int) if block.clusters is None else block.clusters
         self._kept.append(tuple(values[there] for values in (hashed, rows, X, weight, codes)))
-        if len(self._kept) >= _MOST_PARTS:
+        self._new += len(self._kept[-1][0])
+        if len(self._kept) >= _MOST_PARTS or self._new > samples.KEPT_ROWS:
             self._prune()
 
     def _prune(self) -> None:
@@ -69,7 +71,7 @@ class FirstRead:
             first = np.argpartition(kept[0], samples.KEPT_ROWS)[: samples.KEPT_ROWS]
             kept = [values[first] for values in kept]
             self._limit = kept[0].max()
-        self._kept = [tuple(kept)]
+        self._kept, self._new = [tuple(kept)], 0
 
     @property
     def head(self) -> Array:

@@ -66,6 +66,8 @@ def _of_file(name: str, opened: Open, csv: Mapping[str, Any], path: Path | None 
     """The reader of a file, by its first bytes."""
     with opened() as file:
         kind = kind_of(file)
+        if kind == "zstd":
+            needed("pyarrow", f"{name} is packed by zstd")
         member = member_of(file, name) if kind == "zip" else ""
     if kind in _ARROW:
         return _arrow(name, opened if path is None else str(path), _ARROW[kind])
@@ -84,9 +86,18 @@ def _csv(name: str, opened: Open, csv: Mapping[str, Any]) -> Source:
             options = csv_options(file, name, csv)
             rows = max(2048, min(_ROWS, _CELLS // max(1, len(options["names"]))))
             with pd.read_csv(file, chunksize=rows, low_memory=False, **options) as frames:
-                yield from frames
+                yield from map(_numbered, frames)
 
     return Source(name, tables, (*FAULTS, pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeError))
+
+
+def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose columns of strings have numbers where these can be read, whatever the other rows hold."""
+    for name in frame.columns[[not pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]]:
+        column = frame[name].astype(object)
+        values = pd.to_numeric(column, errors="coerce")
+        frame[name] = column.where(values.isna(), values)
+    return frame
 
 
 def _arrow(name: str, where: str | Open, kind: str) -> Source:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from .._core.checks import one_of
+from .._core.progress import Show
 from .._core.threads import ordered_map
 from .clusters import Clusters, clusters_of
 from .tables import default_names, numbers, read_table
@@ -19,6 +20,7 @@ __all__ = [
     "Block",
     "Kept",
     "MemorySamples",
+    "Opened",
     "Samples",
     "Weights",
     "added",
@@ -26,6 +28,7 @@ __all__ = [
     "check_counts",
     "checked_weights",
     "hashes",
+    "samples_of",
 ]
 
 Array = np.ndarray
@@ -121,6 +124,14 @@ class Samples(Protocol):
 
     def sum(self, f: Callable[[Block], R], n_jobs: int | None = 1) -> R:
         """Σ f(block), added with + in the order of blocks, so that it does not depend on the number of threads."""
+
+
+class Opened:
+    """Samples that are read anew each time."""
+
+    def read(self, sample_weight: Any, groups: Any, salt: int, weights: Weights, progress: Show) -> Samples:
+        """Samples after a first reading."""
+        raise NotImplementedError
 
 
 class MemorySamples:
@@ -287,6 +298,21 @@ def as_samples(
         weighted=sample_weight is not None,
         codes=codes,
     )
+
+
+def samples_of(
+    X: Any,
+    sample_weight: Any = None,
+    *,
+    salt: int = 0,
+    weights: Weights = "counts",
+    groups: Any = None,
+    progress: Show = None,
+) -> Samples:
+    """Samples of a table, as `as_samples`, or of what `open_samples` returns, after a first reading."""
+    if isinstance(X, Opened):
+        return X.read(sample_weight, groups, salt, weights, progress)
+    return as_samples(X, sample_weight, salt=salt, weights=weights, groups=groups)
 
 
 def hashes(rows: Array, salt: int) -> Array:

@@ -19,16 +19,16 @@ from .clusters import Clusters, Labels, check_count
 from .first_read import FirstRead, Rows
 from .layout import Layout
 from .readers import Source, source_of
-from .samples import BLOCK_ROWS, Block, Kept, MemorySamples, Weights, added, as_samples, check_counts, checked_weights
+from .samples import BLOCK_ROWS, Block, Kept, Opened, Samples, Weights, added, check_counts, checked_weights
 from .tables import columns_of, frame_of, read_table
 
-__all__ = ["Stream", "StreamSamples", "open_samples", "rows_of", "samples_of"]
+__all__ = ["Stream", "StreamSamples", "open_samples", "rows_of"]
 
 Array = np.ndarray
 R = TypeVar("R")
 
 
-class Stream:
+class Stream(Opened):
     """Samples in a file, a pipe or a function, made by `open_samples`.
 
     Nothing is read before a fit asks for it; `reads` counts how often that was.
@@ -79,6 +79,26 @@ class Stream:
         other._match = lambda table, row: columns_of(table, names, who, row)
         return other
 
+    def read(self, sample_weight: Any, groups: Any, salt: int, weights: Weights, progress: Show) -> Samples:
+        """Samples after a first reading. Those of at most `KEPT_ROWS` rows are in memory from then on."""
+        one_of(weights, ("counts", "importance"), "weights")
+        stream = self.having(sample_weight, groups)
+        labels, found, checks = Labels() if stream.grouped else None, FirstRead(salt), array("L")
+        with Progress(progress, f"read {self.reads + 1} of {self.name}") as bar:
+            for block in blocks_of(found.watched(stream.parts(weights, labels))):
+                found.add(block)
+                checks.append(check(block))
+                bar(found.n_rows)
+        if not found.n_rows:
+            raise ValueError(f"{self.name} has no rows of positive weight. Pass a source that has some.")
+        if weights == "counts":
+            check_counts(found.total, found.n_rows)
+        if labels is not None:
+            check_count(labels.count)
+        if found.n_rows <= samples.KEPT_ROWS:
+            return found.kept_samples(weights, stream.weighted, labels is not None)
+        return StreamSamples(stream, found, weights, labels, checks, progress)
+
     def parts(self, weights: Weights = "counts", labels: Labels | None = None) -> Iterator[Rows]:
         """One reading, table by table."""
         self._count()
@@ -124,7 +144,8 @@ class Stream:
             if isinstance(error, FileNotFoundError | PermissionError):
                 raise
             raise ValueError(
-                f"{self.name} cannot be read after row {row:,}: {error}. It is truncated or damaged. Get it anew."
+                f"{self.name} cannot be read after row {row:,}: {str(error).strip()}. It is truncated or damaged. "
+                "Get it anew, or correct that place."
             ) from error
 
     def _of_rows(self, given: Any, what: str, frame: Any, start: int, stop: int) -> Any:
@@ -195,40 +216,6 @@ def _changed(name: str, what: str) -> NoReturn:
         f"{name} {what}. A fit reads its samples several times, and they must be the same each time. "
         "Pass a copy that does not change, or a function that starts anew."
     )
-
-
-def samples_of(
-    X: Any,
-    sample_weight: Any = None,
-    *,
-    salt: int = 0,
-    weights: Weights = "counts",
-    groups: Any = None,
-    progress: Show = None,
-) -> MemorySamples | StreamSamples:
-    """Samples of a table, or of what `open_samples` returns after a first reading; see `as_samples`.
-
-    Streams of at most `KEPT_ROWS` rows are in memory from then on.
-    """
-    if not isinstance(X, Stream):
-        return as_samples(X, sample_weight, salt=salt, weights=weights, groups=groups)
-    one_of(weights, ("counts", "importance"), "weights")
-    stream = X.having(sample_weight, groups)
-    labels, found, checks = Labels() if stream.grouped else None, FirstRead(salt), array("L")
-    with Progress(progress, f"read {X.reads + 1} of {stream.name}") as bar:
-        for block in blocks_of(found.watched(stream.parts(weights, labels))):
-            found.add(block)
-            checks.append(check(block))
-            bar(found.n_rows)
-    if not found.n_rows:
-        raise ValueError(f"{stream.name} has no rows of positive weight. Pass a source that has some.")
-    if weights == "counts":
-        check_counts(found.total, found.n_rows)
-    if labels is not None:
-        check_count(labels.count)
-    if found.n_rows <= samples.KEPT_ROWS:
-        return found.kept_samples(weights, stream.weighted, labels is not None)
-    return StreamSamples(stream, found, weights, labels, checks, progress)
 
 
 def rows_of(X: Any, names: Sequence[str], who: str, sample_weight: Any = None) -> Iterator[tuple[Array, Array]]:
@@ -317,12 +304,12 @@ def open_samples(
     >>> from isodus import PseudoLikelihood, open_samples
     >>> def blocks():
     ...     rng = np.random.default_rng(0)
-    ...     for _ in range(20):
+    ...     for _ in range(14):
     ...         z = rng.standard_normal((10_000, 2))
     ...         yield np.column_stack([z[:, 0], z[:, 0] * z[:, 1]])
     >>> samples = open_samples(blocks)
     >>> est = PseudoLikelihood(degree=4).fit(samples)
     >>> est.status_, est.model_.fitted.n_rows, samples.reads <= 12
-    ('converged', 200000, True)
+    ('converged', 140000, True)
     """
     return Stream(source_of(source, csv), columns, sample_weight)

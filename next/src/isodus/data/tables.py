@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from .._core.notes import listed
 
-__all__ = ["Table", "columns_of", "default_names", "frame_of", "numbers", "read_table"]
+__all__ = ["Table", "columns_of", "default_names", "distinct", "frame_of", "numbers", "read_table"]
 
 Array = np.ndarray
 
@@ -43,7 +43,7 @@ def read_table(X: Any, names: Sequence[str] | None = None, start: int = 0) -> Ta
     frame = frame_of(X)
     if frame is None:
         return Table(_finite(_array(X, names, start), names, start), None)
-    columns = _distinct(frame.columns)
+    columns = distinct(frame.columns)
     shown = columns if names is None or len(names) != len(columns) else names
     _check_shape((len(frame), len(columns)))
     values = np.empty((len(frame), len(columns)), order="F")
@@ -136,14 +136,15 @@ def frame_of(X: Any) -> nw.DataFrame[Any] | None:
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
-        _distinct(X.columns)
+        distinct(X.columns)
         raise
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame, and isodus needs its values. Collect it first, such as by X.collect().")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _distinct(labels: Any) -> tuple[str, ...]:
+def distinct(labels: Any) -> tuple[str, ...]:
+    """Labels as names, an error where two are the same."""
     columns = tuple(str(label) for label in labels)
     twice = sorted({name for name in columns if columns.count(name) > 1}) if len(set(columns)) < len(columns) else []
     if twice:

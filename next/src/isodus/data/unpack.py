@@ -65,7 +65,7 @@ def unpacked(file: BinaryIO, kind: str, name: str, member: str = "") -> BinaryIO
         open_packed: Callable[..., Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}[kind]  # type: ignore
         packed = open_packed(file, "rb")
     elif kind == "zstd":
-        packed = needed("pyarrow", f"{name} is packed by zstd").CompressedInputStream(file, "zstd")
+        packed = needed("pyarrow", name).CompressedInputStream(file, "zstd")
     elif kind == "zip":
         packed = zipfile.ZipFile(file).open(member)  # noqa: SIM115
     else:

@@ -76,10 +76,11 @@ def by_nodes(
 
 def _begin(g: Objective, max_iter: int) -> list[Array | Mapping[int, Array]]:
     """Where the nodes begin: the answers of a part of the rows, where these are enough."""
-    part, n = g.kept(), g.samples.kept_samples.n_rows // _RUNG
-    if g.terms.rows_per_unknown(n) < ENOUGH_ROWS:
+    part = g.kept()
+    rows = np.arange(0, part.samples.n_rows, _RUNG if part is g else 1)
+    if g.terms.rows_per_unknown(len(rows)) < ENOUGH_ROWS:
         return [*starts(g)]
-    part = part.take(np.arange(0, part.samples.n_rows, _RUNG)) if part is g else part
+    part = part.take(rows)
     fits = learn_nodes(part, starts(part), _FOLD_TOL, max_iter)
     return [{i: fit.tau for i, fit in enumerate(fits)}] if all(f.status == "converged" for f in fits) else [*starts(g)]
 

@@ -53,7 +53,7 @@ class Objective:
         fits = self.samples.in_memory and 8 * columns * self.samples.n_rows < _KEPT_BYTES
         self._kept: dict[int, _Made] | None = {} if fits else None
         self._prepared: Mapping[int, _Made] = {}
-        self._linked: tuple[bytes, list[NodeAt]] | None = None
+        self._linked: dict[bytes, list[NodeAt]] = {}
 
     def _with(self, **changes: Any) -> Self:
         other = copy.copy(self)
@@ -69,8 +69,7 @@ class Objective:
 
     def kept(self) -> Self:
         """The objective on the kept rows; itself where these are all."""
-        kept = self.samples.kept_samples
-        return self if kept is self.samples else self.on(kept)
+        return self if self.samples.kept_samples is self.samples else self.on(self.samples.kept_samples)
 
     def take(self, rows: Array) -> Self:
         """The objective on some of the kept rows."""
@@ -293,12 +292,10 @@ class Objective:
 
     def _at_link(self, local: Sequence[Array]) -> list[NodeAt] | None:
         """Value and gradient of each node where the link is a logarithm: scores are relative to them."""
-        if self.loss.link != "log_mean":
-            return None
         key = b"".join(theta.tobytes() for theta in local)
-        if self._linked is None or self._linked[0] != key:
-            self._linked = key, self._at(self.terms.nodes, local, 1)
-        return self._linked[1]
+        if self.loss.link == "log_mean" and key not in self._linked:
+            self._linked = {key: self._at(self.terms.nodes, local, 1)}
+        return self._linked.get(key)
 
     def _each(
         self, local: Sequence[Array], f: Callable[[Block, Iterator[tuple[Array, Pointwise]]], Any], second: bool = False

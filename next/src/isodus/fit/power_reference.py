@@ -25,8 +25,7 @@ def choose_nu(f: Objective, power: float, tol: float, max_iter: int, seed: int) 
     a trap: below it the variance has a cliff that the sample does not see.
     """
     n, p = f.samples.kept_samples.n_rows, len(f.axes)
-    if n > _ROWS:
-        f = f.take(np.sort(np.random.default_rng([seed, 3]).permutation(n)[:_ROWS]))
+    f = f.take(np.sort(np.random.default_rng([seed, 3]).permutation(n)[:_ROWS])) if n > _ROWS else f.kept()
     traces = []
     for nu in NUS:
         g = f.with_loss(PowerScreening((nu,) * p, power))
