@@ -150,6 +150,15 @@ def test_open_files_stay_open_and_where_they_were(tmp_path):
     np.testing.assert_allclose(samples_of(open_samples(io.StringIO(TEXT))).X, FRAME, atol=1e-12)
 
 
+def test_files_that_need_a_path(tmp_path):
+    np.save(tmp_path / "d.npy", FRAME)
+    with (
+        open(tmp_path / "d.npy", "rb") as file,
+        pytest.raises(ValueError, match=r"d.npy is a npy file.* Pass the path"),
+    ):
+        open_samples(file)
+
+
 def test_a_pipe_beyond_the_limit(monkeypatch):
     monkeypatch.setattr(unpack, "MOST_SPOOLED", 2000)
     with pytest.raises(ValueError, match="can be read once, so that isodus copies it to .* longer than .* Save it"):
