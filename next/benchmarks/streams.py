@@ -1,9 +1,10 @@
 """Fits of samples that are not in memory, beside the present library's, each in a process of its own.
 
 A pair of correlated Gaussian columns at degree 4, from a function that makes blocks of 2^18 rows, from Parquet (row
-groups of 2^20) and from CSV. Reads of the source (the present library counts the calls of the function), seconds of the
-processor on one thread (the function's included), and the largest memory of the process above that before the fit, in
-MiB. "memory" is the fit to the same rows in memory. A ratio is new over present.
+groups of 2^18) and from CSV; "memory" is the fit to the same rows in memory. Reads of the source (the present library
+counts the calls of the function), seconds of the processor on one thread (the function's included), the largest memory
+of the process above that before the fit, in MiB, and how far θ is from that of memory, in standard errors ("off"). A
+ratio is new over present.
 
     python benchmarks/streams.py [--rows 1e6 ...] [--only SOURCE ...] [--estimators NAME ...] [--alone]
 """
@@ -45,12 +46,14 @@ peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before, started = peak(), time.process_time()
 est = make(degree=4, n_jobs=1).fit(X)
 took = time.process_time() - started
-print(json.dumps([getattr(X, "reads", len(calls)), took, peak() - before, np.asarray(est.model_.theta).tolist()]))
+model = est.model_
+se = np.sqrt(np.diag(model.fitted.covariance)).tolist() if new else []
+print(json.dumps([getattr(X, "reads", len(calls)), took, peak() - before, np.asarray(model.theta).tolist(), se]))
 """
 
 
 def measured(n, source, name, new):
-    """Reads, seconds and MiB of one fit, and θ."""
+    """Reads, seconds and MiB of one fit, θ and its standard errors."""
     python = sys.executable if new else str(ROOT / ".venv" / "bin" / "python")
     environment = os.environ | {
         "PYTHONPATH": str((HERE.parent if new else ROOT) / "src"),
@@ -72,7 +75,7 @@ def written(folder, n, kind):
         z = rng.standard_normal((min(BLOCK, n - start), 2))
         z[:, 1] = 0.5 * z[:, 0] + 0.8 * z[:, 1]
         if file is not None:
-            np.savetxt(file, z, fmt="%.9g", delimiter=",", header="a,b" if start == 0 else "", comments="")
+            np.savetxt(file, z, fmt="%.17g", delimiter=",", header="a,b" if start == 0 else "", comments="")
             continue
         table = pa.table({"a": z[:, 0], "b": z[:, 1]})
         writer = writer or pa.parquet.ParquetWriter(path, table.schema)
@@ -89,20 +92,22 @@ def main():
     parser.add_argument("--only", nargs="+", default=["memory", "function", "parquet", "csv"])
     parser.add_argument("--estimators", nargs="+", default=["PL", "SM", "ISODUS", "power"])
     parser.add_argument("--alone", action="store_true", help="without the present library")
-    given, rows = parser.parse_args(), []
+    given, rows, known = parser.parse_args(), [], {}
     for n in map(int, given.rows):
         for kind in given.only:
             with tempfile.TemporaryDirectory() as folder:
                 source = kind if kind in ("memory", "function") else written(folder, n, kind)
                 for name in given.estimators:
-                    reads, took, memory, _ = measured(n, source, name, True)
-                    row = [f"{n:,}", kind, name, reads, round(took, 2), round(memory)]
+                    reads, took, memory, theta, se = measured(n, source, name, True)
+                    whole = known.setdefault((n, name), (theta, se)) if kind == "memory" else known.get((n, name))
+                    off = "" if whole is None else f"{np.max(np.abs(np.subtract(theta, whole[0])) / whole[1]):.1g}"
+                    row = [f"{n:,}", kind, name, reads, round(took, 2), round(memory), off]
                     if not given.alone:
-                        old_reads, old, old_memory, _ = measured(n, source, name, False)
+                        old_reads, old, old_memory, *_ = measured(n, source, name, False)
                         row += [old_reads, round(old, 2), round(old_memory), f"{took / old:.2f}"]
                     rows.append(row)
                     print(*row, flush=True)
-    header = ["rows", "source", "estimator", "reads", "s", "MiB"]
+    header = ["rows", "source", "estimator", "reads", "s", "MiB", "off"]
     header += [] if given.alone else ["present: reads", "s", "MiB", "ratio of s"]
     write_table("streams", header, rows, f"{__doc__}\n{machine()}; one run each.")
 

@@ -293,7 +293,7 @@ def open_samples(
         Name of a column of weights, or the weights.
     csv : dict, optional
         Arguments of `pandas.read_csv`. By default the first lines decide about separator, decimal comma, encoding
-        (UTF-8, or UTF-16 with its mark), names of columns, and comments after "#".
+        (UTF-8, or UTF-16 with its mark) and names of columns; lines above them that begin with "#" are skipped.
 
     Returns
     -------
