@@ -1,6 +1,7 @@
 """Learn which continuous variables interact, in pairs, threes and fours, from samples."""
 
 from ._core.notes import IsodusWarning, Note
+from .data import open_samples
 from .estimators import ISODUS, PseudoLikelihood, ScoreMatching
 from .fit.l1 import L1
 from .fit.penalties import Ridge
@@ -23,4 +24,5 @@ __all__ = [
     "ScoreMatching",
     "TiltedReference",
     "lattice",
+    "open_samples",
 ]

@@ -19,6 +19,12 @@ def objective(X, degree=4, order=2, axes=None, keys=None, ties=None, weight=None
     return Objective(PseudoLikelihoodLoss(), Terms(axes, keys, ties), as_samples(X, weight, block=block), n_jobs)
 
 
+def grouped(f, groups):
+    """The objective on the same rows with labels, and their clusters."""
+    f = f.on(as_samples(f.samples.X, f.samples.weight, block=f.samples.block, groups=groups))
+    return f, f.samples.clusters
+
+
 def optimum(f, tol=1e-8):
     """The fit without a ridge."""
     return learn(f, None, tol=tol)

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from fit.build import in_powers, objective, optimum
+from fit.build import grouped, in_powers, objective, optimum
 from numpy.testing import assert_allclose
 from statsmodels.stats import sandwich_covariance as robust
 
@@ -92,11 +92,16 @@ def test_weights_are_repeated_rows():
     check(f, fit, sandwich(f, fit), np.repeat(X, weight.astype(int), axis=0), cov_type="HC0")
 
 
+def with_groups(f, fit, groups):
+    f, clusters = grouped(f, groups)
+    return f, fit, clusters
+
+
 def test_groups_are_statsmodels_clusters():
     X, groups = data(), np.random.default_rng(3).integers(0, 60, 500)
     f, fit = fit_of(X)
     options = {"groups": groups, "use_correction": False}
-    check(f, fit, sandwich(f, fit, groups), X, cov_type="cluster", cov_kwds=options)
+    check(f, fit, sandwich(*with_groups(f, fit, groups)), X, cov_type="cluster", cov_kwds=options)
 
 
 def test_groups_of_rows_that_were_seen_often():
@@ -104,12 +109,13 @@ def test_groups_of_rows_that_were_seen_often():
     weight, groups = rng.integers(1, 4, 500), rng.integers(0, 60, 500)
     f, fit = fit_of(X, weight.astype(float))
     options = {"groups": np.repeat(groups, weight), "use_correction": False}
-    check(f, fit, sandwich(f, fit, groups), np.repeat(X, weight, axis=0), cov_type="cluster", cov_kwds=options)
+    covariance = sandwich(*with_groups(f, fit, groups))
+    check(f, fit, covariance, np.repeat(X, weight, axis=0), cov_type="cluster", cov_kwds=options)
 
 
 def test_each_row_a_group_is_no_groups():
     f, fit = fit_of(data())
-    assert_allclose(sandwich(f, fit, np.arange(500)), sandwich(f, fit), rtol=1e-10)
+    assert_allclose(sandwich(*with_groups(f, fit, np.arange(500))), sandwich(f, fit), rtol=1e-10)
 
 
 @pytest.mark.parametrize("lags", [1, 7])
@@ -131,11 +137,13 @@ def test_meat_is_statsmodels_sums_of_scores():
     fit = optimum(f)
     S = scores_of(f, fit)
     near = lambda made, expected: assert_allclose(made, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
-    scored = partial(f.scores, fit.tau)
-    near(spread(scored, len(X))[0], robust.S_white_simple(S))
-    near(spread(scored, len(X), groups)[0], robust.S_crosssection(S, groups))
-    near(spread(scored, len(X), lags=5)[0], robust.S_hac_simple(S, 5))
-    near(spread(scored, len(X), lags=0)[0], robust.S_hac_simple(S, 0))
+    g, clusters = grouped(f, groups)
+    scored = partial(g.scores, fit.tau)
+    near(spread(scored)[0], robust.S_white_simple(S))
+    near(spread(scored, clusters)[0], robust.S_crosssection(S, groups))
+    for lags in (5, 36, 37, 50, 90):
+        near(spread(scored, lags=lags)[0], robust.S_hac_simple(S, lags))
+    near(spread(scored, lags=0)[0], robust.S_hac_simple(S, 0))
     A, n = f(fit.tau).hessian, len(X)
     near(sandwich(f, fit), np.linalg.solve(A, np.linalg.solve(A, S.T @ S).T) / n**2)
 

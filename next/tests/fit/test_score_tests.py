@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from fit.build import from_zero, objective, optimum, skewed
+from fit.build import from_zero, grouped, objective, optimum, skewed
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize
 from scipy.stats import chi2
@@ -30,7 +30,10 @@ def gaussian_pair(rho, n=400, seed=3):
 
 def all_tests(f, fit, groups=None, lags=0):
     blocks = [unknowns for variables, unknowns in f.terms.interactions.items() if len(variables) > 1]
-    return interaction_tests(f, fit, sandwich(f, fit, groups, lags), blocks, groups, lags=lags)
+    clusters = None
+    if groups is not None:
+        f, clusters = grouped(f, groups)
+    return interaction_tests(f, fit, sandwich(f, fit, clusters, lags), blocks, clusters, lags=lags)
 
 
 def quadratic(X):
@@ -38,14 +41,14 @@ def quadratic(X):
     return f, optimum(f)
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_a_pair_at_degree_two_written_out(grouped):
+@pytest.mark.parametrize("labelled", [False, True])
+def test_a_pair_at_degree_two_written_out(labelled):
     """u = Σ z₀z₁ with residuals z about the means: the statistic is u²/Σ(z₀z₁)², n R² of a regression of 1 on z₀z₁."""
     X = gaussian_pair(RHO["score"])
-    groups = np.random.default_rng(0).integers(0, 50, len(X)) if grouped else None
+    groups = np.random.default_rng(0).integers(0, 50, len(X)) if labelled else None
     found = all_tests(*quadratic(X), groups)[0]
     product = np.prod(X - X.mean(axis=0), axis=1)
-    if grouped:
+    if labelled:
         product = np.bincount(groups, product)
     expected = sm.OLS(np.ones(len(product)), product).fit()
     assert found.method == "score"
@@ -53,7 +56,7 @@ def test_a_pair_at_degree_two_written_out(grouped):
     assert found.statistic == pytest.approx(len(product) * expected.rsquared, rel=1e-3)
     share, S = 1 - 5 / (2 * len(X)), found.statistic  # five unknowns, two conditionals per row
     hotelling = S / ((50 - S) / 49)
-    expected_p = fisher.sf(share * hotelling, 1, 49) if grouped else chi2.sf(share * S, 1)
+    expected_p = fisher.sf(share * hotelling, 1, 49) if labelled else chi2.sf(share * S, 1)
     assert found.p_value == pytest.approx(expected_p, rel=1e-9)
 
 
@@ -106,12 +109,12 @@ def score_statistic(f, block, groups=None, ridge=None):
     return u @ np.linalg.solve((e * weight) @ e.T, u)
 
 
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("labelled", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_blocks_of_terms_against_differences_of_losses(grouped, weighted):
+def test_blocks_of_terms_against_differences_of_losses(labelled, weighted):
     X, rng = skewed(300, 3, 2.0), np.random.default_rng(1)
     weight = rng.integers(1, 4, 300).astype(float) if weighted else None
-    groups = rng.integers(0, 80, 300) if grouped else None
+    groups = rng.integers(0, 80, 300) if labelled else None
     f = objective(X, 3, weight=weight, block=64)
     fit = from_zero(f)
     found = all_tests(f, fit, groups)[0]

@@ -1,19 +1,27 @@
 """Samples: the only door for tables, and sums over blocks of rows."""
 
-from .facts import ColumnFacts, column_facts
-from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_groups, checked_weights
+from .clusters import Clusters
+from .facts import ColumnFacts, column_facts, order_facts
+from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights, samples_of
+from .stream import Stream, StreamSamples, open_samples, rows_of
 from .tables import columns_of
 
 __all__ = [
     "Block",
+    "Clusters",
     "ColumnFacts",
     "Kept",
     "MemorySamples",
     "Samples",
+    "Stream",
+    "StreamSamples",
     "Weights",
     "as_samples",
-    "checked_groups",
     "checked_weights",
     "column_facts",
     "columns_of",
+    "open_samples",
+    "order_facts",
+    "rows_of",
+    "samples_of",
 ]

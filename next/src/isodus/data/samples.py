@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from .._core.checks import one_of
+from .._core.progress import Show
 from .._core.threads import ordered_map
+from .clusters import Clusters, clusters_of
 from .tables import default_names, numbers, read_table
 
 __all__ = [
@@ -19,12 +20,15 @@ __all__ = [
     "Block",
     "Kept",
     "MemorySamples",
+    "Opened",
     "Samples",
     "Weights",
+    "added",
     "as_samples",
-    "checked_groups",
+    "check_counts",
     "checked_weights",
     "hashes",
+    "samples_of",
 ]
 
 Array = np.ndarray
@@ -36,6 +40,9 @@ Weights = Literal["counts", "importance"]
 _MOST_WEIGHT = 1e12
 KEPT_ROWS = 1 << 17
 """How many rows are kept at most, wherever the samples live."""
+BLOCK_ROWS = 2048
+HEAD_ROWS = 1 << 14
+"""How many of the first rows are looked at for what is in their order."""
 
 
 class Block(NamedTuple):
@@ -46,6 +53,7 @@ class Block(NamedTuple):
     X: Array  # (rows, p) float64, columns contiguous
     weight: Array  # (rows,) float64
     square: Array  # (rows,) of the squares of what rows are summed for: a count, or a ratio of densities squared
+    clusters: Array | None = None  # (rows,) the number of each row's cluster
 
 
 class Kept(NamedTuple):
@@ -92,8 +100,24 @@ class Samples(Protocol):
         """The largest value of each variable over all rows, (p,)."""
 
     @property
+    def head(self) -> Array:
+        """The first `HEAD_ROWS` rows in their order, (rows, p)."""
+
+    @property
+    def kept_samples(self) -> MemorySamples:
+        """The kept rows as samples; themselves where these are all."""
+
+    @property
     def in_memory(self) -> bool:
-        """Whether rows can be taken by number."""
+        """Whether blocks cost nothing."""
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the user gave weights."""
+
+    @property
+    def clusters(self) -> Clusters | None:
+        """What is known of the rows' clusters, where there are any."""
 
     def blocks(self) -> Iterator[Block]:
         """All rows, in their order."""
@@ -101,8 +125,13 @@ class Samples(Protocol):
     def sum(self, f: Callable[[Block], R], n_jobs: int | None = 1) -> R:
         """Σ f(block), added with + in the order of blocks, so that it does not depend on the number of threads."""
 
-    def take(self, rows: Array) -> Samples:
-        """The samples of these row numbers; only in memory."""
+
+class Opened:
+    """Samples that are read anew each time."""
+
+    def read(self, sample_weight: Any, groups: Any, salt: int, weights: Weights, progress: Show) -> Samples:
+        """Samples after a first reading."""
+        raise NotImplementedError
 
 
 class MemorySamples:
@@ -118,13 +147,16 @@ class MemorySamples:
         columns: Sequence[str] | None = None,
         *,
         salt: int = 0,
-        block: int = 2048,
+        block: int = BLOCK_ROWS,
         weights: Weights = "counts",
+        weighted: bool = False,
+        codes: Array | None = None,
     ) -> None:
         self.X, self.weight = X.view(), weight.view()
         self.X.flags.writeable = self.weight.flags.writeable = False
         self.names, self.columns = tuple(names), None if columns is None else tuple(columns)
-        self.n_rows, self.salt, self.block, self.weights = len(X), salt, block, weights
+        self.n_rows, self.salt, self.block, self.weights, self.weighted = len(X), salt, block, weights, weighted
+        self.codes = codes  # (n_rows,) the number of each row's cluster
 
     @cached_property
     def n(self) -> float:
@@ -141,38 +173,65 @@ class MemorySamples:
         """The largest value of each variable, (p,)."""
         return self.X.max(axis=0)
 
-    @cached_property
+    @property
     def kept(self) -> Kept:
         """All rows, or those with the smallest hashes of (row number, salt)."""
+        return Kept(self.kept_samples.X, self.kept_samples.weight)
+
+    @cached_property
+    def kept_samples(self) -> MemorySamples:
+        """The kept rows as samples; themselves where these are all."""
         if self.n_rows <= KEPT_ROWS:
-            return Kept(self.X, self.weight)
-        hashed = hashes(np.arange(self.n_rows, dtype=np.uint64), self.salt)
-        rows = np.sort(np.argpartition(hashed, KEPT_ROWS)[:KEPT_ROWS])
-        return Kept(_rows(self.X, rows), self.weight[rows])
+            return self
+        hashed = hashes(np.arange(self.n_rows), self.salt)
+        return self.take(np.sort(np.argpartition(hashed, KEPT_ROWS)[:KEPT_ROWS]))
+
+    @property
+    def head(self) -> Array:
+        """The first rows in their order."""
+        return self.X[:HEAD_ROWS]
+
+    @cached_property
+    def clusters(self) -> Clusters | None:
+        """What is known of the rows' clusters."""
+        return None if self.codes is None else Clusters(int(self.codes.max()) + 1, self.kept_samples.codes)
 
     def blocks(self) -> Iterator[Block]:
         """All rows, in their order."""
         for number, start in enumerate(range(0, self.n_rows, self.block)):
             part = slice(start, start + self.block)
             w = self.weight[part]
-            yield Block(number, start, self.X[part], w, w if self.weights == "counts" else w * w)
+            codes = None if self.codes is None else self.codes[part]
+            yield Block(number, start, self.X[part], w, w if self.weights == "counts" else w * w, codes)
 
     def sum(self, f: Callable[[Block], R], n_jobs: int | None = 1) -> R:
         """Σ f(block), added with + in the order of blocks."""
-        with closing(ordered_map(f, self.blocks(), n_jobs)) as results:
-            total: Any = next(results)
-            for result in results:
-                total = total + result
-        return total
+        return added(f, self.blocks(), n_jobs)
 
     def take(self, rows: Array) -> MemorySamples:
         """The samples of these row numbers, or where a mask of all rows is true."""
         rows = np.asarray(rows)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-        X, weight = _rows(self.X, rows), self.weight[rows]
         return MemorySamples(
-            X, weight, self.names, self.columns, salt=self.salt, block=self.block, weights=self.weights
+            _rows(self.X, rows),
+            self.weight[rows],
+            self.names,
+            self.columns,
+            salt=self.salt,
+            block=self.block,
+            weights=self.weights,
+            weighted=self.weighted,
+            codes=None if self.codes is None else self.codes[rows],
         )
+
+
+def added(f: Callable[[Block], R], blocks: Iterator[Block], n_jobs: int | None = 1) -> R:
+    """Σ f(block), added with + in the order of blocks."""
+    with closing(ordered_map(f, blocks, n_jobs)) as results:
+        total: Any = next(results)
+        for result in results:
+            total = total + result
+    return total
 
 
 def as_samples(
@@ -181,8 +240,9 @@ def as_samples(
     *,
     salt: int = 0,
     names: Sequence[str] | None = None,
-    block: int = 2048,
+    block: int = BLOCK_ROWS,
     weights: Weights = "counts",
+    groups: Any = None,
 ) -> MemorySamples:
     """Samples of a table; the only validation that tables and weights get.
 
@@ -200,6 +260,8 @@ def as_samples(
     block : int
         Rows per block.
     weights : {"counts", "importance"}
+    groups : array of shape (n,), optional
+        A label per row.
 
     Examples
     --------
@@ -216,18 +278,41 @@ def as_samples(
         raise ValueError(f"names must be {values.shape[1]} different names, one per column, not {list(names)!r}")
     one_of(weights, ("counts", "importance"), "weights")
     weight = np.ones(len(values)) if sample_weight is None else checked_weights(sample_weight, len(values), weights)
-    if sample_weight is not None and not weight.all():
+    codes = None if groups is None else clusters_of(groups, len(values), weight > 0)
+    if not weight.all():
         rows = np.flatnonzero(weight)
         values, weight = _rows(values, rows), weight[rows]
     if weights == "importance":
         weight = weight / weight.max()
         weight *= weight.sum() / (weight @ weight)
-    elif 2 * weight.sum() < len(weight):
-        raise ValueError(
-            f"sample_weight sums to {weight.sum():g} over {len(weight):,} rows, but weights count how often a row was "
-            "seen. Multiply them so that they sum to the number of observations, or use weights='importance'."
-        )
-    return MemorySamples(values, weight, names, columns, salt=salt, block=block, weights=weights)
+    else:
+        check_counts(weight.sum(), len(weight))
+    return MemorySamples(
+        values,
+        weight,
+        names,
+        columns,
+        salt=salt,
+        block=block,
+        weights=weights,
+        weighted=sample_weight is not None,
+        codes=codes,
+    )
+
+
+def samples_of(
+    X: Any,
+    sample_weight: Any = None,
+    *,
+    salt: int = 0,
+    weights: Weights = "counts",
+    groups: Any = None,
+    progress: Show = None,
+) -> Samples:
+    """Samples of a table, as `as_samples`, or of what `open_samples` returns, after a first reading."""
+    if isinstance(X, Opened):
+        return X.read(sample_weight, groups, salt, weights, progress)
+    return as_samples(X, sample_weight, salt=salt, weights=weights, groups=groups)
 
 
 def hashes(rows: Array, salt: int) -> Array:
@@ -248,12 +333,12 @@ def _rows(X: Array, rows: Array) -> Array:
     return np.take(X.T, rows, axis=1).T
 
 
-def checked_weights(sample_weight: Any, n: int, weights: Weights = "counts") -> Array:
-    """The weights of n rows, (n,), or an error."""
+def checked_weights(sample_weight: Any, n: int, weights: Weights = "counts", start: int | None = None) -> Array:
+    """The weights of n rows, (n,), or an error. start: the number of the first, where these are not all rows."""
     weight = np.asarray(sample_weight) if not isinstance(sample_weight, np.ma.MaskedArray) else sample_weight
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}, but X has {n} rows. Pass one weight per row.")
-    weight = numbers(weight, "sample_weight")
+    weight, first = numbers(weight, "sample_weight", start or 0), start or 0
     too_many = (weight > _MOST_WEIGHT) & (weights == "counts")
     meaning = "count repetitions" if weights == "counts" else "are ratios of densities"
     for wrong, kind in (
@@ -263,23 +348,18 @@ def checked_weights(sample_weight: Any, n: int, weights: Weights = "counts") -> 
     ):
         if wrong.any():
             raise ValueError(
-                f"sample_weight is {kind} in row {int(np.argmax(wrong))} ({int(wrong.sum()):,} such rows). Weights "
-                f"{meaning}; pass finite numbers of at least 0."
+                f"sample_weight is {kind} in row {first + int(np.argmax(wrong))} ({int(wrong.sum()):,} such rows). "
+                f"Weights {meaning}; pass finite numbers of at least 0."
             )
-    if not weight.any():
+    if start is None and not weight.any():
         raise ValueError("sample_weight is zero in all rows, so there are no samples. Pass a positive weight.")
     return weight
 
 
-def checked_groups(groups: Any, sample_weight: Any, n_rows: int) -> Array:
-    """A number for the group of each row that has a weight, (n_rows,), or an error."""
-    labels = pd.Series(groups if isinstance(groups, pd.Series) else np.asarray(groups).ravel())
-    n = n_rows if sample_weight is None else len(sample_weight)
-    if len(labels) != n:
-        raise ValueError(f"groups has {len(labels):,} labels, but X has {n:,} rows. Pass one label per row.")
-    if labels.isna().any():
-        raise ValueError(f"groups has no label in row {int(np.argmax(labels.isna()))}. Pass one label per row.")
-    found = pd.factorize(labels if sample_weight is None else labels[np.asarray(sample_weight) > 0])[0]
-    if found.max() == 0:
-        raise ValueError("groups has one label only, so standard errors cannot be computed. Leave groups out.")
-    return found
+def check_counts(total: float, n_rows: int) -> None:
+    """An error for weights that cannot be counts."""
+    if 2 * total < n_rows:
+        raise ValueError(
+            f"sample_weight sums to {total:g} over {n_rows:,} rows, but weights count how often a row was "
+            "seen. Multiply them so that they sum to the number of observations, or use weights='importance'."
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, get_args
@@ -16,16 +16,7 @@ from .._core.notes import announce
 from .._core.progress import Progress, Show
 from .._core.threads import one_blas_thread, workers
 from ..axes.choose import Scale, Support
-from ..data import (
-    MemorySamples,
-    Samples,
-    Weights,
-    as_samples,
-    checked_groups,
-    checked_weights,
-    column_facts,
-    columns_of,
-)
+from ..data import Clusters, Samples, Stream, Weights, as_samples, column_facts, columns_of, rows_of, samples_of
 from ..fit.consensus import Consensus
 from ..fit.folds import FOLDS, folds
 from ..fit.gaussian import precision
@@ -44,7 +35,7 @@ from ..model.fitted import Tests
 from ..terms import MonomialBasis
 from .by_nodes import Outcome, Solved, by_nodes, in_powers
 from .columns import MOST_TERMS, Spec, check_columns, check_terms, make_terms
-from .findings import check_finite, column_notes, fit_notes, status_notes, unresolved_notes
+from .findings import check_finite, column_notes, fit_notes, order_notes, status_notes, unresolved_notes
 from .sparse import sparse_fit
 
 __all__ = ["PolynomialEstimator"]
@@ -129,17 +120,17 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or frame of shape (n, p)
+        X : array or frame of shape (n, p), or samples of `open_samples`
             One row per sample, one column per variable.
         y : ignored
         sample_weight : array of shape (n,), optional
-            How often each row was seen.
+            How often each row was seen; for samples of `open_samples` also the name of a column.
         weights : {"counts", "importance"}, default="counts"
             "importance": sample_weight are ratios of densities, any positive numbers of which only the proportions
             matter. Rows then count as Kish's (Σ w)²/Σ w².
         groups : array of shape (n,), optional
-            A label per row. Rows of one label may depend on one another; standard errors, tests and folds count
-            labels instead of rows.
+            A label per row; for samples of `open_samples` also the name of a column. Rows of one label may depend on
+            one another; standard errors, tests and folds count labels instead of rows.
         dependence : "auto" or int, optional
             For rows that are a series in time: over how many rows they depend on one another. "auto" chooses the
             number from the scores.
@@ -149,13 +140,14 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         self
         """
         penalty = self._checked_penalty()
-        samples, spec = self._samples(X, sample_weight, weights)
-        clusters = None if groups is None else checked_groups(groups, sample_weight, samples.n_rows)
-        lags = _checked_lags(dependence, sample_weight, groups, samples.n_rows)
+        samples, spec = self._samples(X, sample_weight, weights, groups)
+        clusters = samples.clusters
+        lags = _checked_lags(dependence, samples)
+        ordered = order_notes(samples) if clusters is None and lags is None else []
         facts = column_facts(samples)
         check_columns(samples, facts, spec, penalty)
         seed = seed_of(self.random_state) % 2**32
-        parts = partial(folds, samples.X, clusters, lags is not None, seed)
+        parts = partial(folds, samples.kept.X, clusters and clusters.kept, lags is not None, seed)
         for name in ("strength_", "kkt_", "precision_", "feature_names_in_", *self._after):
             self.__dict__.pop(name, None)
         with Progress(self.progress, "fitting") as bar:
@@ -169,7 +161,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         check_finite(f, fit, self._by_nodes)
         lags = automatic_lags(f, fit.tau) if lags == "auto" else lags or 0
         covariance, tests = self._errors(found, penalty, clusters, lags)
-        notes = column_notes(samples, facts, spec, f.axes)
+        notes = [*ordered, *column_notes(samples, facts, spec, f.axes)]
         known = any(note.kind == fit.status for note in found.notes)
         if not known and (not self._by_nodes or fit.status == "interrupted"):
             notes += status_notes(f, fit, penalty, self._predicting)
@@ -201,24 +193,31 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             How often each row was seen.
         """
-        values = self.score_samples(X)
-        weight = np.ones(len(values)) if sample_weight is None else checked_weights(sample_weight, len(values))
-        return float(np.average(values[weight > 0], weights=weight[weight > 0]))
+        total, count = 0.0, 0.0
+        for scores, weight in self._scores(X, sample_weight):
+            total, count = total + scores[weight > 0] @ weight[weight > 0], count + weight.sum()
+        return float(total / count)
 
     def score_samples(self, X: Any) -> Array:
         """Mean over variables of log P(x_i | rest), (n,); −inf where a value is not on its axis."""
+        return np.concatenate([scores for scores, _ in self._scores(X)])
+
+    def _scores(self, X: Any, sample_weight: Any = None) -> Iterator[tuple[Array, Array]]:
+        """Scores of parts of the rows, and their weights."""
         check_is_fitted(self, "model_")
-        X, names, axes = columns_of(X, self.model_.names, type(self).__name__), self.model_.names, self._objective.axes
-        scores = np.full(len(X), -np.inf)
-        inside = np.all([axis.contains(x) for axis, x in zip(axes, X.T, strict=True)], axis=0)
-        if inside.any():
-            f = self._objective.with_loss(PseudoLikelihoodLoss()).on(as_samples(X[inside], names=names))
-            losses, unresolved = f.losses(self._fit.tau)
-            base = np.column_stack([axis.log_base(x) for axis, x in zip(axes, X[inside].T, strict=True)])
-            scores[inside] = (base - losses).mean(axis=1)
-            for note in unresolved_notes(names, unresolved, f.samples.n_rows):
-                announce(note)
-        return scores
+        names, axes, f = self.model_.names, self._objective.axes, self._objective.with_loss(PseudoLikelihoodLoss())
+        unresolved, n = np.zeros(len(names), int), 0
+        for rows, weight in rows_of(X, names, type(self).__name__, sample_weight):
+            scores = np.full(len(rows), -np.inf)
+            inside = np.all([axis.contains(x) for axis, x in zip(axes, rows.T, strict=True)], axis=0)
+            if inside.any():
+                losses, bad = f.on(as_samples(rows[inside], names=names)).losses(self._fit.tau)
+                base = np.column_stack([axis.log_base(x) for axis, x in zip(axes, rows[inside].T, strict=True)])
+                scores[inside] = (base - losses).mean(axis=1)
+                unresolved, n = unresolved + bad, n + len(losses)
+            yield scores, weight
+        for note in unresolved_notes(names, unresolved, n):
+            announce(note)
 
     def objective(self, X: Any, sample_weight: Any = None, weights: Weights = "counts") -> Objective:
         """The objective on some rows: value, gradient and Hessian at any τ, without penalty.
@@ -237,8 +236,10 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         """
         if not hasattr(self, "model_"):
             return self._objective_of(*self._samples(X, sample_weight, weights))
-        values = columns_of(X, self.model_.names, type(self).__name__)
-        return self._minimised.on(as_samples(values, sample_weight, names=self.model_.names, weights=weights))
+        names, who = self.model_.names, type(self).__name__
+        if isinstance(X, Stream):
+            return self._minimised.on(samples_of(X.matched(names, who), sample_weight, weights=weights))
+        return self._minimised.on(as_samples(columns_of(X, names, who), sample_weight, names=names, weights=weights))
 
     # ---------------------------------------------------------------- inside
 
@@ -260,9 +261,10 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             raise ValueError("Estimates of single variables have no ridge. Use penalty=None, or leave out consensus.")
         return penalty
 
-    def _samples(self, X: Any, sample_weight: Any, weights: Weights) -> tuple[MemorySamples, Spec]:
+    def _samples(self, X: Any, sample_weight: Any, weights: Weights, groups: Any = None) -> tuple[Samples, Spec]:
         """The rows, and the axes and terms that are asked for."""
-        samples = as_samples(X, sample_weight, salt=seed_of(self.random_state), weights=weights)
+        salt, show = seed_of(self.random_state), self.progress
+        samples = samples_of(X, sample_weight, salt=salt, weights=weights, groups=groups, progress=show)
         asked = (self.degree, self.max_order, self.min_degree, self.basis, self.support, self.scale)
         return samples, Spec.of(samples.names, *asked)
 
@@ -306,7 +308,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
             return Outcome(found)
 
     def _errors(
-        self, found: Solved, penalty: Penalty | None, clusters: Array | None, lags: int
+        self, found: Solved, penalty: Penalty | None, clusters: Clusters | None, lags: int
     ) -> tuple[Array | None, Tests]:
         """The covariance of τ and the tests of interactions, where there are any."""
         f, fit = found.f, found.fit
@@ -352,7 +354,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
 
 @one_blas_thread()
 def _tests(
-    f: Objective, fit: Fit, covariance: Array, clusters: Array | None, lags: int, progress: Show
+    f: Objective, fit: Fit, covariance: Array, clusters: Clusters | None, lags: int, progress: Show
 ) -> list[InteractionTest]:
     """The tests of all interactions; the model asks for them when they are first needed."""
     interactions = [unknowns for variables, unknowns in f.terms.interactions.items() if len(variables) > 1]
@@ -360,24 +362,24 @@ def _tests(
         return interaction_tests(f, fit, covariance, interactions, clusters, bar, lags)
 
 
-def _wald_tests(f: Objective, fit: Fit, covariance: Array, clusters: Array | None) -> list[InteractionTest]:
+def _wald_tests(f: Objective, fit: Fit, covariance: Array, clusters: Clusters | None) -> list[InteractionTest]:
     interactions = [unknowns for variables, unknowns in f.terms.interactions.items() if len(variables) > 1]
-    return wald_tests(fit.tau, covariance, interactions, f.n if clusters is None else clusters.max() + 1)
+    return wald_tests(fit.tau, covariance, interactions, f.n if clusters is None else clusters.size)
 
 
-def _checked_lags(dependence: Any, sample_weight: Any, groups: Any, n_rows: int) -> Literal["auto"] | int | None:
+def _checked_lags(dependence: Any, samples: Samples) -> Literal["auto"] | int | None:
     if dependence is None:
         return None
-    if groups is not None:
+    if samples.clusters is not None:
         raise ValueError("groups and dependence cannot be combined. Give each series a label in groups.")
-    if sample_weight is not None:
+    if samples.weighted:
         raise ValueError("sample_weight and dependence cannot be combined: a series has each row once.")
     if dependence == "auto":
         return "auto"
     lags = positive_integer(dependence, "dependence", least=0)
-    if 4 * lags > n_rows:
+    if 4 * lags > samples.n_rows:
         raise ValueError(
-            f"dependence is {lags:,} for {n_rows:,} rows, which leaves too few independent ones for standard errors. "
-            "Use at most a quarter of the rows, or 'auto'."
+            f"dependence is {lags:,} for {samples.n_rows:,} rows, which leaves too few independent ones for standard "
+            "errors. Use at most a quarter of the rows, or 'auto'."
         )
     return lags

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from .._core.notes import Note, listed
+from ..data import Clusters
 from ..fit.consensus import Consensus, combined
 from ..fit.held_out import HeldOut, Refit, looked_at
 from ..fit.learn import no_ridge, starts
@@ -32,7 +33,7 @@ class Solved(NamedTuple):
     f: Objective
     fit: Fit
     refit: Refit
-    covariance: Callable[[Array | None, int], Array] | None = None
+    covariance: Callable[[Clusters | None, int], Array] | None = None
     """Of clusters and lags, where it is not the sandwich of the fit."""
     notes: list[Note] = []  # noqa: RUF012
     minimised: Objective | None = None
@@ -69,7 +70,7 @@ def by_nodes(
         """From the unknowns of the nodes to those of the model."""
         return of.terms.T @ found if f.terms.identity else found
 
-    def covariance(clusters: Array | None, lags: int) -> Array:
+    def covariance(clusters: Clusters | None, lags: int) -> Array:
         return back(back(found.covariance(clusters, lags)).T)
 
     def refit(part: Objective, start: Array, n: float) -> Array:
@@ -87,10 +88,11 @@ def by_nodes(
 
 def _begin(g: Objective, max_iter: int) -> list[Array | Mapping[int, Array]]:
     """Where the nodes begin: the answers of a part of the rows, where these are enough."""
-    n = g.samples.n_rows
-    if not g.samples.in_memory or g.terms.rows_per_unknown(n // _RUNG) < ENOUGH_ROWS:
+    part = g.kept()
+    rows = np.arange(0, part.samples.n_rows, _RUNG if part is g else 1)
+    if g.terms.rows_per_unknown(len(rows)) < ENOUGH_ROWS:
         return [*starts(g)]
-    part = g.take(np.arange(0, n, _RUNG))
+    part = part.take(rows)
     fits = learn_nodes(part, starts(part), _FOLD_TOL, max_iter)
     return [{i: fit.tau for i, fit in enumerate(fits)}] if all(f.status == "converged" for f in fits) else [*starts(g)]
 

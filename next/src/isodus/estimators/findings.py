@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.notes import Note, listed
 from ..axes import Axis
-from ..data import ColumnFacts, Samples
+from ..data import Clusters, ColumnFacts, Samples, order_facts
 from ..data.facts import FEW
 from ..fit.gaussian import variance_inflation
 from ..fit.held_out import HeldOut
@@ -19,7 +19,7 @@ from ..fit.penalties import ENOUGH_ROWS, NEAR_COPY, Penalty
 from ..fit.score_tests import MOST_DF
 from .columns import Spec
 
-__all__ = ["check_finite", "column_notes", "fit_notes", "status_notes", "unresolved_notes"]
+__all__ = ["check_finite", "column_notes", "fit_notes", "order_notes", "status_notes", "unresolved_notes"]
 
 Array = np.ndarray
 _PILE, _PILED_ROWS = 0.05, 5  # share and number of equal values
@@ -92,6 +92,28 @@ def _near_copies(samples: Samples, axes: Sequence[Axis]) -> list[Note]:
     return [Note("near-copies", "info", near, {"variance left": float(1 / V.max())}, text)]
 
 
+def order_notes(samples: Samples) -> list[Note]:
+    """A warning where rows depend on those before them, or are sorted; rows with weights may come in any order."""
+    facts = order_facts(samples)
+    if samples.weighted or not facts.lag1:
+        return []
+    shown = [f"{name!r} ({value:.2f})" for name, value in list(facts.lag1.items())[:8]]
+    more = f" and {len(facts.lag1) - 8} more" if len(facts.lag1) > 8 else ""
+    if facts.sorted:
+        text = (
+            f"Rows are sorted by {listed(facts.sorted)}. If they were sorted after sampling, shuffle them to see "
+            f"whether anything else is in their order. If {facts.sorted[0]!r} is a time, drop it and use "
+            "dependence='auto', as standard errors and tests otherwise take rows as independent."
+        )
+        return [Note("sorted rows", "warning", facts.sorted, facts.lag1, text)]
+    text = (
+        f"Rows depend on the row before: columns {', '.join(shown)}{more} have the lag-1 autocorrelation in brackets. "
+        "Standard errors and tests take rows as independent. If rows are a series in time, use dependence='auto' in "
+        "fit; if they belong to groups, use groups."
+    )
+    return [Note("dependent rows", "warning", tuple(facts.lag1), facts.lag1, text)]
+
+
 # ---------------------------------------------------------------- a fit
 
 
@@ -102,7 +124,7 @@ def fit_notes(
     scored: HeldOut | None,
     path: Path | None,
     covariance: Array | None,
-    groups: Array | None,
+    groups: Clusters | None,
     predicting: str,
 ) -> list[Note]:
     """What a fit has to report beside its status. predicting: an estimator or penalty that predicts better."""
@@ -216,9 +238,9 @@ def _levels(f: Objective) -> list[Note]:
     return notes
 
 
-def _few(f: Objective, groups: Array | None) -> list[Note]:
+def _few(f: Objective, groups: Clusters | None) -> list[Note]:
     """Warnings where rows or clusters are too few for errors by clusters, or for tests."""
-    count = int(min(f.samples.n_rows, f.n)) if groups is None else int(groups.max()) + 1
+    count = int(min(f.samples.n_rows, f.n)) if groups is None else groups.size
     what, notes = "rows" if groups is None else "groups", []
     if groups is not None and count < _FEW_GROUPS:
         text = (

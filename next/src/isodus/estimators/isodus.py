@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.notes import Note, listed
-from ..data import MemorySamples, Weights
+from ..data import Samples, Weights
 from ..fit.objective import Objective
 from ..fit.penalties import Penalty
 from ..fit.power_reference import choose_reference
@@ -95,8 +95,8 @@ class ISODUS(PolynomialEstimator):
     def _reference(self) -> TiltedReference | Reference:
         return TiltedReference() if self.reference is None else self.reference
 
-    def _samples(self, X: Any, sample_weight: Any, weights: Weights) -> tuple[MemorySamples, Spec]:
-        samples, spec = super()._samples(X, sample_weight, weights)
+    def _samples(self, X: Any, sample_weight: Any, weights: Weights, groups: Any = None) -> tuple[Samples, Spec]:
+        samples, spec = super()._samples(X, sample_weight, weights, groups)
         reference = self._reference()
         if not isinstance(reference, TiltedReference | Reference):
             raise ValueError(f"reference must be a TiltedReference or a PowerReference, not {reference!r:.60}.")

@@ -58,7 +58,7 @@ class Candidates(NamedTuple):
 
 def sparse_fit(
     est: PolynomialEstimator,
-    samples: MemorySamples,
+    samples: Samples,
     spec: Spec,
     l1: L1,
     seed: int,
@@ -175,7 +175,7 @@ def _chosen(
     unit: float,
 ) -> SparsePath:
     """The path and the strength that the data choose on it, in the units of the user."""
-    problem, samples = whole.problem, whole.f.samples
+    problem, samples = whole.problem, whole.f.samples.kept_samples
     strengths = default_path(problem, l1.units == "noise") if l1.path is None else [s * unit for s in l1.path]
     if whole.crowd is not None and l1.path is None:
         strengths = [s for s in strengths if s >= whole.crowd.least]
@@ -198,7 +198,7 @@ def _chosen(
 
 
 def _fold(
-    est: PolynomialEstimator, of_rows: Callable[[Samples], Candidates], samples: Samples, out: Array, l1: L1
+    est: PolynomialEstimator, of_rows: Callable[[Samples], Candidates], samples: MemorySamples, out: Array, l1: L1
 ) -> tuple[Problem, Callable[[Any], float]]:
     """The problem of the rows of a fold, and a solution's score on the others."""
     part, rest = of_rows(samples.take(np.flatnonzero(~out))), samples.take(np.flatnonzero(out))
@@ -275,8 +275,8 @@ def _scored(
     say("scoring folds")
     fold, found = parts(count=l1.folds), []
     for k in np.unique(fold):
-        part = of_rows(f.samples.take(np.flatnonzero(fold != k)))
-        rest = f.samples.take(np.flatnonzero(fold == k))
+        part = of_rows(f.samples.kept_samples.take(np.flatnonzero(fold != k)))
+        rest = f.samples.kept_samples.take(np.flatnonzero(fold == k))
         part, solution = part.solved(strength * l1.multiplier(len(f.axes), part.f.n))
         g, tau = _left(est, part, solution, l1)
         if l1.refits:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..data import Block
+from ..data import Block, Clusters
 from ..losses import Pointwise
 from ..terms import Terms
 from .nodewise import NodeFit
@@ -31,7 +31,7 @@ class Combined(NamedTuple):
     """τ, (K,), its covariance of clusters and lags, (K, K), and the largest leverage of a row at each node, (p,)."""
 
     tau: Array
-    covariance: Callable[[Array | None, int], Array]
+    covariance: Callable[[Clusters | None, int], Array]
     leverage: Array
 
 
@@ -84,7 +84,7 @@ def combined(kind: Consensus, f: Objective, fits: Sequence[NodeFit]) -> Combined
         return scored(summed)
 
     leverage = np.max(scored(lambda block, parts: [[h for _, h in parts]]), axis=0)
-    return Combined(tau, lambda groups, lags: spread(joint, f.samples.n_rows, groups, lags)[0], leverage)
+    return Combined(tau, lambda clusters, lags: spread(joint, clusters, lags)[0], leverage)
 
 
 def influences(f: Objective, fits: Sequence[NodeFit]) -> Scored:

@@ -30,6 +30,7 @@ __all__ = [
 Array = np.ndarray
 Refit = Callable[[Objective, Array, float], Array]
 _LOOKED = 20_000  # rows that a first look at a score takes, where it is not known
+_OWN = 3  # times the unknowns of a node over the rows: what a reference gains on rows that it alone is fitted to
 _ROUNDING = 1e-9  # of a score, of which a Gaussian's own fit may be below it
 _STEPS = 50  # of each stage of a fold's fit, which starts from the answer
 
@@ -81,16 +82,16 @@ def fold_objectives(
 ) -> list[tuple[Objective, Objective]]:
     """Training and validation objectives of each fold, with axes of its own: those of all rows would flatter it.
 
-    Where the rows of a fold are not enough for axes, they are those of all rows.
+    fold: of the kept rows. Where the rows of a fold are not enough for axes, they are those of all rows.
     """
-    pairs = []
+    pairs, kept = [], f.samples.kept_samples
     for k in np.unique(fold):
         train, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         try:
-            part = build(f.samples.take(train))
+            part = build(kept.take(train))
         except ValueError:
             part = f.take(train)
-        pairs.append((part, part.on(f.samples.take(rest))))
+        pairs.append((part, part.on(kept.take(rest))))
     return pairs
 
 
@@ -125,15 +126,17 @@ def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
     """Whether the fit scores its own rows below the reference, fitted to them too: it will not score new ones above.
 
     by: how far below, in nats per variable. Where the reference has more unknowns per node, such as beside tied terms,
-    their share of its score is taken off.
+    their share of its score is taken off. Of many rows a part is looked at, to which the reference alone is fitted.
     """
     more = max(0.0, len(f.axes) + 1 - f.terms.m / f.terms.copies)
     if not np.isfinite(fit.at.value) or more > f.n:
         return False
-    scored = f.loss == PseudoLikelihoodLoss()
-    part = f if scored and np.isnan(fit.at.n) else looked_at(f)
+    scored, whole = f.loss == PseudoLikelihoodLoss(), f.kept() is f
+    part = f if scored and whole and np.isnan(fit.at.n) else looked_at(f)
     known = fit.at.nodes if scored and (part is f or fit.at.n == part.n) else None
-    columns, reference, _ = reference_scores(f, part)
+    fitted = f.kept()
+    more += _OWN * (len(f.axes) + 1) * (not whole)
+    columns, reference, _ = reference_scores(fitted, part)
     score = float(node_scores(part, fit.tau, known)[columns].mean())
     return not score >= reference - by - more / f.n - _ROUNDING * abs(reference)
 

@@ -173,7 +173,9 @@ def _climbed(
         ridge = ridge_on(part)
         tau, at = better(part, ridge, tau, low, enough=value)
         tau = solve("rung", part, tau, ridge, 0.3, 30, at).tau
-    tau, at = better(f, ridge_on(f), tau, low, enough=value)
+    whole = f.kept()
+    tau, at = better(whole, ridge_on(whole), tau, low, enough=value)
+    at = at if whole is f else None
     for stage in range(1 if penalty is None else penalty.stages(f.terms, f.n), 0, -1):
         fit = solve("all rows", f, tau, ridge_on(f), tol if stage == 1 else max(tol, 0.05), max_iter, at)
         if fit.status not in ("converged", "iteration limit") or stage == 1:
@@ -191,10 +193,10 @@ def _with_hessian(f: Objective, fit: Fit) -> Fit:
 
 
 def _rungs(f: Objective, seed: int) -> list[Objective]:
-    """The objective on prefixes of one salted permutation of the rows."""
-    if not f.samples.in_memory:
-        return []
-    n = f.samples.n_rows
+    """The objective on prefixes of one salted permutation of the kept rows, and on all of these if there are more."""
+    whole = f.kept()
+    n = whole.samples.n_rows
     order = np.random.default_rng([seed, 64]).permutation(n)
     sizes = [n // part for part in _RUNGS if f.terms.rows_per_unknown(n // part) >= _ROWS_PER_UNKNOWN]
-    return [f.take(np.sort(order[:size])) for size in sizes if size * f.terms.copies >= _RUNG_ROWS]
+    rungs = [f.take(np.sort(order[:size])) for size in sizes if size * f.terms.copies >= _RUNG_ROWS]
+    return rungs if whole is f else [*rungs, whole]

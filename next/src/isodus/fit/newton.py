@@ -111,7 +111,8 @@ def newton(
 
 def _part_hessian(f: Objective) -> Callable[[Array], At]:
     """Value and gradient on all rows, the Hessian on a part of them, and products with that of all."""
-    part = f.take(np.arange(0, f.samples.n_rows, _PART))
+    part = f.kept()
+    part = part.take(np.arange(0, part.samples.n_rows, _PART)) if part is f else part
     return lambda tau: replace(f(tau, 1), hessian=part(tau).hessian, product=f.curvature_product(tau))
 
 

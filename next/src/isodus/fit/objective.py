@@ -54,6 +54,7 @@ class Objective:
         self._kept: dict[int, _Made] | None = {} if fits else None
         self._prepared: Mapping[int, _Made] = {}
         self._latest: tuple[list[Array], dict[int, list[Pointwise]]] | None = None
+        self._linked: dict[bytes, list[NodeAt]] = {}
 
     def _with(self, **changes: Any) -> Self:
         other = copy.copy(self)
@@ -67,9 +68,13 @@ class Objective:
         other._prepared = {} if self._kept is None else self._kept
         return other
 
+    def kept(self) -> Self:
+        """The objective on the kept rows; itself where these are all."""
+        return self if self.samples.kept_samples is self.samples else self.on(self.samples.kept_samples)
+
     def take(self, rows: Array) -> Self:
-        """The objective on some rows."""
-        return self.on(self.samples.take(rows))
+        """The objective on some of the kept rows."""
+        return self.on(self.samples.kept_samples.take(rows))
 
     def on(self, samples: Samples) -> Self:
         """The objective on other samples."""
@@ -270,7 +275,7 @@ class Objective:
         return self._scored([local[i] for i in self.terms.nodes], f)
 
     def _scored(self, local: Sequence[Array], f: Callable[[Block, Iterator[Array]], Any]) -> Any:
-        linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
+        linked = self._at_link(local)
 
         def of_nodes(points: Iterator[tuple[Array, Pointwise]]) -> Iterator[Array]:
             for i, ((H, point), (_, T)) in enumerate(zip(points, self.terms.local_T, strict=True)):
@@ -283,6 +288,13 @@ class Objective:
                 yield G if T is None else T.T @ G
 
         return self._each(local, lambda block, points: f(block, of_nodes(points)))
+
+    def _at_link(self, local: Sequence[Array]) -> list[NodeAt] | None:
+        """Value and gradient of each node where the link is a logarithm: scores are relative to them."""
+        key = b"".join(theta.tobytes() for theta in local)
+        if self.loss.link == "log_mean" and key not in self._linked:
+            self._linked = {key: self._at(self.terms.nodes, local, 1)}
+        return self._linked.get(key)
 
     def _each(
         self, local: Sequence[Array], f: Callable[[Block, Iterator[tuple[Array, Pointwise]]], Any], second: bool = False
@@ -330,7 +342,7 @@ class Objective:
         """(Σ w)²/Σ w² of each node's weights exp ℓ: how many rows the mean of exp ℓ counts, (p,)."""
         local = self._local_of_nodes(taus)
         own = [local[i] for i in self.terms.nodes]
-        top = np.array([at.value for at in self._at(self.terms.nodes, own, 0)])
+        top = np.array([at.value for at in self._at_link(own) or self._at(self.terms.nodes, own, 0)])
         top = np.log(top) if self.loss.link == "mean_exp" else top
 
         def sums(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> Array:
@@ -343,7 +355,7 @@ class Objective:
     def curvature_product(self, tau: Array) -> Callable[[Array], Array]:
         """v → A v with A the Hessian at τ, from curvatures that are kept for each row."""
         local = self._local(tau)
-        linked = self._at(self.terms.nodes, local, 1) if self.loss.link == "log_mean" else None
+        linked = self._at_link(local)
         kept: dict[int, list[Array]] = {}
 
         def curvatures(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> int:

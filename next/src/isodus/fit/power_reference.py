@@ -34,9 +34,8 @@ def choose_reference(
     is the trace of the node's covariance by influences, whose leverage shows where a few rows decide; the plain
     sandwich does not see that. Nodes that do not converge count as infinite.
     """
-    n, p = f.samples.n_rows, len(f.axes)
-    if n > _ROWS and f.samples.in_memory:
-        f = f.take(np.sort(np.random.default_rng([seed, 3]).permutation(n)[:_ROWS]))
+    n, p = f.samples.kept_samples.n_rows, len(f.axes)
+    f = f.take(np.sort(np.random.default_rng([seed, 3]).permutation(n)[:_ROWS])) if n > _ROWS else f.kept()
     origin = reference.origins(p)
     origins = np.zeros((1, p)) if origin is None else np.array([origin])
     variances_at = partial(_variances, f, reference.delta, degree, max_iter)

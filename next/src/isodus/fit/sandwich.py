@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from ..data import Block
+from ..data import Block, Clusters
 from .newton import Fit
 from .objective import Objective
+from .series import ClusterSums, LaggedSums
 
 __all__ = ["inverse", "sandwich", "spread"]
 
@@ -33,43 +34,24 @@ def inverse(A: Array) -> Array:
     return cho_solve(factor, np.eye(len(A))) / size / size[:, None]
 
 
-def spread(
-    scored: Scored, n_rows: int, groups: Array | None = None, lags: int = 0, of: Callable[[Array], Array] = lambda S: S
-) -> tuple[Array, Array]:
-    """Σ c e eᵀ, (k, k), and Σ w e, (k,), with e = `of` the scores of rows, (K, rows) to (k, rows).
+def spread(scored: Scored, clusters: Clusters | None = None, lags: int = 0) -> tuple[Array, Array]:
+    """Σ c s sᵀ, (k, k), and Σ w s, (k,), with s the scores of rows.
 
-    scored: adds f(block, scores) over blocks, as `Objective.scores` does at some τ. groups: (n_rows,) numbers of
-    clusters, within which e is added first. lags: of rows that depend on those before them, with Bartlett's weights.
+    scored: adds f(block, scores), scores (k, rows), over blocks, as `Objective.scores` does at some τ. Scores of a
+    cluster are added first. lags: of rows that depend on those before them, with Bartlett's weights.
     """
-    if groups is None and not lags:
-
-        def summed(block: Block, S: Array) -> Array:
-            e = of(S)
-            return np.column_stack([(e * block.square) @ e.T, e @ block.weight])
-
-        total = scored(summed)
-        return total[:, :-1], total[:, -1]
-
-    def clustered(block: Block, S: Array) -> list[tuple[Array, Array]]:
-        rows = np.arange(block.start, block.start + S.shape[1])
-        which, into = np.unique(rows if groups is None else groups[rows], return_inverse=True)
-        values = (of(S) * block.weight).T
-        part = np.zeros((len(which), values.shape[1]))
-        np.add.at(part, into, values)
-        return [(which, part)]
-
-    parts = scored(clustered)
-    e = np.zeros((n_rows if groups is None else int(groups.max()) + 1, parts[0][1].shape[1]))
-    for which, part in parts:
-        e[which] += part
-    found = e.T @ e
-    for lag in range(1, lags + 1):
-        step = e[lag:].T @ e[:-lag]
-        found += (1 - lag / (lags + 1)) * (step + step.T)
-    return found, e.sum(axis=0)
+    if clusters is not None:
+        size = clusters.size
+        s = scored(lambda block, S: ClusterSums(size, block, (S * block.weight).T)).sums
+        return s.T @ s, s.sum(axis=0)
+    if lags:
+        found = scored(lambda block, S: LaggedSums(lags, (S * block.weight).T))
+        return found.products, found.total
+    total = scored(lambda block, S: np.column_stack([(S * block.square) @ S.T, S @ block.weight]))
+    return total[:, :-1], total[:, -1]
 
 
-def sandwich(f: Objective, fit: Fit, groups: Array | None = None, lags: int = 0) -> Array:
+def sandwich(f: Objective, fit: Fit, clusters: Clusters | None = None, lags: int = 0) -> Array:
     """The covariance of τ, (K, K): A⁻¹ (Σ c s sᵀ) A⁻¹ / n², A with the ridge, scores and A at `fit.point`."""
     bread = inverse(fit.hessian)
-    return bread @ spread(partial(f.scores, fit.point), f.samples.n_rows, groups, lags)[0] @ bread / f.n**2
+    return bread @ spread(partial(f.scores, fit.point), clusters, lags)[0] @ bread / f.n**2

@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import chi2
 from scipy.stats import f as fisher
 
-from ..data import Block
+from ..data import Block, Clusters
 from .newton import Fit, better, newton
 from .objective import Objective
 from .sandwich import inverse, spread
@@ -53,7 +53,7 @@ def interaction_tests(
     fit: Fit,
     covariance: Array,
     blocks: Sequence[Array],
-    groups: Array | None = None,
+    groups: Clusters | None = None,
     progress: Callable[[int], None] = lambda done: None,
     lags: int = 0,
 ) -> list[InteractionTest]:
@@ -70,7 +70,7 @@ def interaction_tests(
     are not tested.
     """
     bread = inverse(fit.hessian)
-    count = f.n if groups is None else float(groups.max() + 1)
+    count = f.n if groups is None else float(groups.size)
     unknowns = len(fit.tau) - fit.ridge.multiply(bread).sum()
     share = max(0.0, 1 - unknowns / (f.n * len(f.axes)))
 
@@ -96,7 +96,7 @@ def interaction_tests(
     return found
 
 
-def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups: Array | None, lags: int) -> float:
+def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups: Clusters | None, lags: int) -> float:
     """uᵀ(Σ e eᵀ)⁻¹u at the optimum without the block, by Newton's steps."""
     rest = np.setdiff1d(np.arange(len(fit.tau)), block)
     try:
@@ -119,7 +119,7 @@ def _score_statistic(f: Objective, fit: Fit, bread: Array, block: Array, groups:
 
         return f.node_scores({i: tau[own] for i, own in enumerate(unknowns)}, efficient)
 
-    around, u = spread(scored, f.samples.n_rows, groups, lags)
+    around, u = spread(scored, groups, lags)
     return float(u @ _solved(around, u))
 
 

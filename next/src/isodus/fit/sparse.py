@@ -326,8 +326,10 @@ class SparseProblem:
 
     def _noise(self) -> dict[int, Array]:
         """√⟨s²⟩ of each node's scores without penalised terms."""
-        f, n = self.f, self.f.samples.n_rows
-        if n > _NOISE_ROWS and f.samples.in_memory:
+        f, n = self.f, self.f.samples.kept_samples.n_rows
+        if n <= _NOISE_ROWS:
+            f = f.kept()
+        else:
             f = f.take(np.sort(np.random.default_rng([n, 1]).permutation(n)[:_NOISE_ROWS]))
         sums = f.node_scores(self.empty.taus, lambda block, parts: np.concatenate([S**2 @ block.weight for S in parts]))
         ends = np.cumsum([len(places) for places in self.unknowns])[:-1]

@@ -67,15 +67,16 @@ def learn_tilted(
     f: pseudo-likelihood. Where the step is more than .45 standard errors of some term, but not far more, there are up
     to two more tilts. Where these are not enough, or a problem is not solved, the pilot takes all rows instead.
     """
-    n, penalty = f.samples.n_rows, None if penalty is None else penalty.of(f)
+    penalty = None if penalty is None else penalty.of(f)
+    n, kept = f.samples.n_rows, f.samples.kept_samples.n_rows
     there = f.terms.rows_per_unknown(f.n)
     rows = int(np.ceil(n * max(_PART, ENOUGH_ROWS / there, min(_MOST, _PER_UNKNOWN / there))))
     distance = np.nan
     exact = gaussian_fit(f, penalty)
     if exact is not None:
         return Tilted(exact, exact.tau, n, 0, 0.0)
-    if rows < n and f.samples.in_memory:
-        part = f.take(np.sort(np.random.default_rng([seed, 4]).permutation(n)[:rows]))
+    if rows < n and ENOUGH_ROWS * n <= there * kept:
+        part = f.take(np.sort(np.random.default_rng([seed, 4]).permutation(kept)[:rows]))
         pilot = learn(part, penalty, _PILOT_TOL, max_iter, seed, progress=say)
         found = _tilts(f, penalty, part, pilot, n_tilts, tol, max_iter, say)
         if found is not None and (found.distance <= _FAR or found.fit.status == "interrupted"):
