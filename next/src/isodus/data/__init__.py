@@ -2,8 +2,8 @@
 
 from .clusters import Clusters
 from .facts import ColumnFacts, column_facts, order_facts
-from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights, samples_of
-from .stream import Stream, StreamSamples, open_samples, rows_of
+from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights, opened, samples_of
+from .stream import Stream, StreamSamples, open_samples, over_rows
 from .tables import columns_of
 
 __all__ = [
@@ -21,7 +21,8 @@ __all__ = [
     "column_facts",
     "columns_of",
     "open_samples",
+    "opened",
     "order_facts",
-    "rows_of",
+    "over_rows",
     "samples_of",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -45,6 +44,10 @@ class Objective:
         self.passes = 0  # over the rows, so far
         self._forget()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What sums over blocks need elsewhere: no samples, nothing that is prepared of their rows."""
+        return vars(self) | {"samples": None, "n_jobs": 1, "_kept": None, "_prepared": {}, "_linked": {}}
+
     def _forget(self) -> None:
         """Start without prepared rows; they are kept from now on, if there is room."""
         axes = {id(axis): axis.unclamped() if self.loss.unclamped else axis for axis in self.terms.axes}
@@ -56,8 +59,8 @@ class Objective:
         self._linked: dict[bytes, list[NodeAt]] = {}
 
     def _with(self, **changes: Any) -> Self:
-        other = copy.copy(self)
-        vars(other).update(changes)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self) | changes)
         other._forget()
         return other
 
