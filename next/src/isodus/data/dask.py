@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import dask
@@ -74,7 +74,7 @@ class DaskTable(Opened):
         """Samples after a first reading. Those of at most `KEPT_ROWS` rows are in memory from then on."""
         one_of(weights, ("counts", "importance"), "weights")
         reading, sources = self._opened(sample_weight, groups, weights)
-        found = self._compute([_task(first_reading, _boxed(reading), *of) for of in sources])
+        found = self._compute([_task(partial(first_reading, reading), *of) for of in sources])
         _check_rows(reading, sources, found)
         if not sum(of.n_rows for of in found):
             raise ValueError(f"{self.name} has no rows of positive weight. Pass one that has some.")
@@ -163,12 +163,12 @@ class DaskSamples:
     @cached_property
     def _taken(self) -> tuple[Array, ...]:
         """Kept rows, their weights and clusters, and the first rows."""
-        rows, tasks, reading = kept_rows(self.n_rows, self.salt), [], _boxed(self.reading)
+        rows, tasks = kept_rows(self.n_rows, self.salt), []
         for part, sources in self._parts:
             own = rows[slice(*np.searchsorted(rows, [part.row, part.row + part.n_rows]))] - part.row
             head = max(0, HEAD_ROWS - part.row)
             if len(own) or head:
-                tasks.append(_task(taken, reading, _boxed(part), own, head, *sources))
+                tasks.append(_task(partial(taken, self.reading, part, own, head), *sources))
         X, weight, codes, first = zip(*dask.compute(*tasks), strict=True)
         columns = np.concatenate([part.T for part in X], axis=1).T
         return columns, np.concatenate(weight), np.concatenate(codes), np.concatenate(first)
@@ -221,7 +221,7 @@ class DaskSamples:
     def _tasks(self, f: Callable[[Block], Any]) -> list[Any]:
         """Σ f(block) of each partition."""
         job = _boxed(Job(f, self.reading, np.geterr(), self._scale))
-        return [_task(summed, job, _boxed(part), *sources) for part, sources in self._parts]
+        return [_task(partial(summed, part), job, *sources) for part, sources in self._parts]
 
 
 def _task(f: Callable[..., Any], *args: Any) -> Any:
@@ -238,6 +238,6 @@ def _check_rows(reading: Reading, sources: Sequence[Sources], found: Sequence[An
     start = 0
     for of, (length, wrong, *_) in zip(sources, found, strict=True):
         if wrong:
-            _task(Reading.rows, _boxed(reading), of, start).compute()
+            _task(partial(reading.rows, start=start), of).compute()
             raise ValueError(f"{reading.layout.source} gives other values each time, at row {start:,}. Use persist().")
         start += length

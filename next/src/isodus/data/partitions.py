@@ -155,7 +155,7 @@ def _again(reading: Reading, part: Part, sources: Sources) -> _Rows:
     return rows._replace(codes=None if part.codes is None else part.codes[rows.codes])
 
 
-def summed(job: Job, part: Part, *sources: Any) -> Any:
+def summed(part: Part, job: Job, *sources: Any) -> Any:
     """Σ f(block) of a partition."""
     rows = _again(job.reading, part, sources)
     weight = rows.weight * job.scale

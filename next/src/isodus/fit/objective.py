@@ -342,35 +342,33 @@ class Objective:
         return first**2 / second
 
     def curvature_product(self, tau: Array) -> Callable[[Array], Array]:
-        """v → A v with A the Hessian at τ, from curvatures that are kept for each row."""
+        """v → A v with A the Hessian at τ, from curvatures that are kept for each row in memory."""
         local = self._local(tau)
         linked = self._at_link(local)
-        kept: dict[int, list[Array]] = {}
+        kept = dict[int, list[Array]]()
 
-        def curvatures(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> int:
-            kept[block.number] = []
+        def curvatures(points: Iterator[tuple[Array, Pointwise]]) -> Iterator[Array]:
             for i, (_, point) in enumerate(points):
                 assert point.curvature is not None
                 w = 1.0 if linked is None else np.exp(point.value - linked[i].value)[:, None]
-                kept[block.number].append(np.ascontiguousarray(point.curvature * w))
-            return 0
+                yield np.ascontiguousarray(point.curvature * w)
 
-        self._each(local, curvatures, second=True)
+        if self.samples.in_memory:
+            kept = dict(self._each(local, lambda block, points: [(block.number, [*curvatures(points)])], second=True))
 
         def product(v: Array) -> Array:
             direction = self.terms.T @ v
             B = [self.terms.scatter(direction, i) for i in self.terms.nodes]
 
-            def summed(block: Block) -> Array:
+            def summed(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> Array:
                 made, out = self._made(block), np.zeros(len(self.terms.products))
-                for i in self.terms.nodes:
+                for i, curvature in enumerate(kept.get(block.number) or curvatures(points)):
                     H, b = self.terms.coefficients(i, made.H, B[i])
-                    slope = _packed_product(kept[block.number][i], b) * block.weight[:, None]
+                    slope = _packed_product(curvature, b) * block.weight[:, None]
                     out[self.terms.local[i].terms] += self.terms.gather(i, H @ slope)
                 return out
 
-            with one_blas_thread():
-                image = self.samples.sum(summed, self.n_jobs) / self.n
+            image = self._each(local, summed, second=True) / self.n
             for at, of in zip(linked or (), self.terms.local, strict=linked is not None):
                 image[of.terms] -= at.gradient * (at.gradient @ direction[of.terms])
             return self.terms.T.T @ image
