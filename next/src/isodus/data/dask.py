@@ -45,7 +45,7 @@ class DaskTable(Opened):
     def __init__(self, X: Any) -> None:
         self.X = X
         self._match: tuple[Sequence[str], str] | None = None
-        frame = hasattr(X, "to_delayed") and hasattr(X, "columns")
+        frame = hasattr(X, "columns") and X.ndim == 2
         if not frame and not hasattr(X, "rechunk"):
             raise TypeError(
                 f"X is a Dask {type(X).__name__}, and isodus needs a table. Pass a Dask array or DataFrame."
