@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from .._core.memory import kept_pages
 from .._core.threads import one_blas_thread
 from .clusters import check_labels
 from .layout import Layout
@@ -105,7 +106,7 @@ class Job:
 
     def __call__(self, *args: Any) -> Any:
         """f of the arguments."""
-        with one_blas_thread(), np.errstate(**self.errors):
+        with one_blas_thread(), kept_pages(), np.errstate(**self.errors):
             return self.f(*args)
 
 
