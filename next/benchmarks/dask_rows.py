@@ -18,12 +18,12 @@ import numpy as np
 
 sys.modules["sparse"] = None  # a benchmark has the name of a library that Dask looks for
 
-import dask
-import dask.array as da
-from common import Present, machine, write_table
-from distributed import Client, LocalCluster
+import dask  # noqa: E402
+import dask.array as da  # noqa: E402
+from common import Present, machine, write_table  # noqa: E402
+from distributed import Client, LocalCluster  # noqa: E402
 
-from isodus import ISODUS, PseudoLikelihood, datasets
+from isodus import ISODUS, PseudoLikelihood, datasets  # noqa: E402
 
 PARTITIONS = 10
 SAMPLES = {"pair": datasets.paper_pair, "four": lambda n: datasets.butterfly(n, pairs=2)}

@@ -1,6 +1,7 @@
 """Dask collections give what the same rows give in memory, however they are cut and whoever works; faults are named."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -19,7 +20,9 @@ from distributed import Client, LocalCluster
 from isodus import ISODUS, PowerReference, PseudoLikelihood, ScoreMatching
 from isodus.data import as_samples, samples, samples_of
 from isodus.data.dask import DaskSamples
+from isodus.data.partitions import Job, Reading
 from isodus.datasets import paper_pair
+from isodus.fit import sums
 
 N, KEPT = 9000, 4096
 X = paper_pair(N)
@@ -189,10 +192,30 @@ def test_scores_densities_and_objectives(collection):
 
 def test_what_travels_is_small():
     """Neither rows nor what is prepared of them."""
-    f = ISODUS(4).fit(FRAME)._objective
+    est = ISODUS(4).fit(FRAME)
+    f = est._objective
     f(np.zeros(len(f.terms)))
     assert f._kept
-    assert len(cloudpickle.dumps(f)) < 20_000 < FRAME.to_numpy().nbytes
+    job = Job(lambda block: f._made(block), Reading(None, None, "counts", None, None), {})
+    assert len(cloudpickle.dumps(job)) < 20_000 < FRAME.to_numpy().nbytes < len(cloudpickle.dumps(f)) < 3 * X.nbytes
+    table = pickle.loads(pickle.dumps(est)).model_.interactions()
+    pd.testing.assert_frame_equal(table, est.model_.interactions())
+
+
+def test_what_is_prepared_is_kept_by_its_name(monkeypatch):
+    """In another process, from one pass to the next."""
+    monkeypatch.setattr(sums, "_shared", {})
+    here = sums.Shared()
+    here[3] = "prepared here"
+    one, other = (pickle.loads(pickle.dumps(here)) for _ in range(2))
+    assert one is other is not here
+    assert one == {}
+    one[3] = "prepared there"
+    pickle.loads(pickle.dumps(sums.Shared()))
+    assert pickle.loads(pickle.dumps(here)) is one
+    for _ in range(2):
+        pickle.loads(pickle.dumps(sums.Shared()))
+    assert pickle.loads(pickle.dumps(here)) == {}
 
 
 def test_dask_is_imported_with_the_first_collection():

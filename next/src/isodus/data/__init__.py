@@ -2,6 +2,7 @@
 
 from .clusters import Clusters
 from .facts import ColumnFacts, column_facts, order_facts
+from .partitions import in_task
 from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights, opened, samples_of
 from .stream import Stream, StreamSamples, open_samples, over_rows
 from .tables import columns_of
@@ -20,6 +21,7 @@ __all__ = [
     "checked_weights",
     "column_facts",
     "columns_of",
+    "in_task",
     "open_samples",
     "opened",
     "order_facts",

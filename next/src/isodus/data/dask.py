@@ -130,7 +130,7 @@ class DaskTable(Opened):
 class DaskSamples:
     """Samples of a Dask collection; see `Samples`. What the first reading has found is given."""
 
-    in_memory = False
+    in_memory, kept_between_passes = False, True
     block = BLOCK_ROWS
 
     def __init__(

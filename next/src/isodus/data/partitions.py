@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,9 +20,23 @@ from .layout import Layout
 from .samples import BLOCK_ROWS, Block, Weights, added, checked_weights
 from .tables import columns_of, frame_of, read_table
 
-__all__ = ["Found", "Job", "Part", "Reading", "Sources", "applied", "first_reading", "joined", "summed", "taken"]
+__all__ = [
+    "Found",
+    "Job",
+    "Part",
+    "Reading",
+    "Sources",
+    "applied",
+    "first_reading",
+    "in_task",
+    "joined",
+    "summed",
+    "taken",
+]
 
 Array = np.ndarray
+in_task: ContextVar[bool] = ContextVar("in_task", default=False)
+"""Whether what is pickled goes to a task: functions leave behind what their sums over blocks do not need."""
 Sources = tuple[Any, ...]
 """A partition as Dask has it: table, weights, labels."""
 
@@ -104,10 +120,23 @@ class Job:
     errors: Any
     scale: float = 1.0
 
+    def __reduce__(self) -> tuple[Callable[..., Job], tuple[bytes]]:
+        import cloudpickle
+
+        token = in_task.set(True)
+        try:
+            return _unpickled, (cloudpickle.dumps((self.f, self.reading, self.errors, self.scale)),)
+        finally:
+            in_task.reset(token)
+
     def __call__(self, *args: Any) -> Any:
         """f of the arguments."""
         with one_blas_thread(), kept_pages(), np.errstate(**self.errors):
             return self.f(*args)
+
+
+def _unpickled(job: bytes) -> Job:
+    return Job(*pickle.loads(job))
 
 
 class Part(NamedTuple):

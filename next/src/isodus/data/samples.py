@@ -115,6 +115,10 @@ class Samples(Protocol):
         """Whether blocks cost nothing."""
 
     @property
+    def kept_between_passes(self) -> bool:
+        """Whether what is prepared of blocks may be kept where they are, up to a limit."""
+
+    @property
     def weighted(self) -> bool:
         """Whether the user gave weights."""
 
@@ -148,7 +152,7 @@ class Opened:
 class MemorySamples:
     """Samples in memory. X, (n, p), is in Fortran order and finite, weights are positive: `as_samples` sees to that."""
 
-    in_memory = True
+    in_memory = kept_between_passes = True
 
     def __init__(
         self,

@@ -168,7 +168,7 @@ class Stream(Opened):
 class StreamSamples:
     """Samples that are read anew for each sum; see `Samples`. What the first reading has found is given."""
 
-    in_memory = False
+    in_memory = kept_between_passes = False
     block = BLOCK_ROWS
 
     def __init__(

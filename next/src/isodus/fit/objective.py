@@ -9,10 +9,10 @@ import numpy as np
 
 from .._core.threads import one_blas_thread
 from ..axes import Axis, packed_pairs
-from ..data import Block, Samples
+from ..data import Block, Samples, in_task
 from ..losses import Loss, NodeRows, Pointwise
 from ..terms import Terms
-from .sums import At, NodeAt, Pilot, Sums
+from .sums import At, NodeAt, Pilot, Shared, Sums
 
 __all__ = ["At", "NodeAt", "Objective", "Pilot"]
 
@@ -45,16 +45,16 @@ class Objective:
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What sums over blocks need elsewhere: no samples, nothing that is prepared of their rows."""
-        return vars(self) | {"samples": None, "n_jobs": 1, "_kept": None, "_prepared": {}, "_linked": {}}
+        """All of it; in a task for other processes what sums over blocks need: no samples."""
+        return vars(self) | ({"samples": None, "n_jobs": 1, "_linked": {}} if in_task.get() else {})
 
     def _forget(self) -> None:
         """Start without prepared rows; they are kept from now on, if there is room."""
         axes = {id(axis): axis.unclamped() if self.loss.unclamped else axis for axis in self.terms.axes}
         self.axes: list[Axis] = [axes[id(axis)] for axis in self.terms.axes]
         columns = len(self.terms.cofactors) + 2 * sum(len(axis.degrees) for axis in self.axes)
-        fits = self.samples.in_memory and 8 * columns * self.samples.n_rows < _KEPT_BYTES
-        self._kept: dict[int, _Made] | None = {} if fits else None
+        fits = self.samples.kept_between_passes and 8 * columns * self.samples.n_rows < _KEPT_BYTES
+        self._kept: Shared[_Made] | None = Shared() if fits else None
         self._prepared: Mapping[int, _Made] = {}
         self._linked: dict[bytes, list[NodeAt]] = {}
 
