@@ -56,7 +56,7 @@ FILES = {
     "bars.txt": written(FRAME.to_csv(index=False, sep="|")),
     "index.csv": written(FRAME.to_csv()),
     "quoted.csv": written(TEXT.replace("a,b,c", '"a","b","c"')),
-    "comments.csv": written("# made by hand\n# twice\n" + TEXT.replace("\n", "  # a note\n", 5)),
+    "comments.csv": written("# made by hand\n\n# twice\n" + TEXT),
     "savetxt.txt": lambda path: np.savetxt(path, FRAME, header="a b c", fmt="%.3f"),
     "utf8mark.csv": written(b"\xef\xbb\xbf" + TEXT.encode()),
     "utf16.csv": written(TEXT.encode("utf-16")),
@@ -105,6 +105,9 @@ def test_columns_and_options(tmp_path):
     samples = samples_of(open_samples(tmp_path / "d.csv", csv=options))
     assert samples.names == ("größe", "b", "c")
     np.testing.assert_array_equal(samples.X, [[1.5, 2, 3], [2.5, 4, 9]])
+    (tmp_path / "notes.csv").write_text("% made by hand\na,b\n1,2 % a note\n% another\n3,4\n")
+    samples = samples_of(open_samples(tmp_path / "notes.csv", csv={"comment": "%"}))
+    np.testing.assert_array_equal(samples.X, [[1, 2], [3, 4]])
     with pytest.raises(ValueError, match=r"columns 'z' are not in .*d.csv. It has 'größe', 'b', 'c'"):
         samples_of(open_samples(tmp_path / "d.csv", csv=options, columns=["b", "z"]))
 
@@ -148,6 +151,22 @@ def test_open_files_stay_open_and_where_they_were(tmp_path):
             assert not file.closed
             file.seek(0)
     np.testing.assert_allclose(samples_of(open_samples(io.StringIO(TEXT))).X, FRAME, atol=1e-12)
+
+
+def test_files_that_need_a_path(tmp_path):
+    np.save(tmp_path / "d.npy", FRAME)
+    with (
+        open(tmp_path / "d.npy", "rb") as file,
+        pytest.raises(ValueError, match=r"d.npy is a npy file.* Pass the path"),
+    ):
+        open_samples(file)
+
+
+def test_labels_may_hold_what_begins_a_comment(tmp_path):
+    (tmp_path / "d.csv").write_text("# by hand\na,b,label\n" + "".join(f"{i},{i * i},s#{i % 3}\n" for i in range(30)))
+    samples = samples_of(open_samples(tmp_path / "d.csv"), groups="label")
+    assert samples.names == ("a", "b")
+    np.testing.assert_array_equal(samples.codes, np.arange(30) % 3)
 
 
 def test_a_pipe_beyond_the_limit(monkeypatch):

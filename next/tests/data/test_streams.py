@@ -1,5 +1,6 @@
 """Streams give what the same rows give in memory, in few readings and flat memory; what is wrong with them is named."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -128,6 +129,7 @@ def test_the_first_reading():
 @pytest.mark.parametrize("weights", ["counts", "importance"])
 def test_weights(weights):
     w = np.random.default_rng(1).integers(0, 3, N) * (1.0 if weights == "counts" else 1e-3)
+    w[:1500] = 0.0  # all of the first block
     memory = PseudoLikelihood(3, tol=1e-6).fit(FRAME, sample_weight=w, weights=weights).model_
     with_column = open_samples(cut(FRAME.assign(w=w), 800), sample_weight="w")
     for stream, given in ((with_column, None), (open_samples(cut(FRAME.assign(w=w), 800)), "w"),
@@ -171,6 +173,13 @@ def test_scores_densities_and_objectives():
         est.score(open_samples(cut(FRAME[["b"]], 100)))
     with pytest.raises(TypeError, match=r"fit, score, score_samples, objective and logpdf"):
         est.model_.outside(stream)
+
+
+def test_fits_of_files_can_be_pickled(tmp_path):
+    for source in ("Parquet", "CSV"):
+        est = ScoreMatching(3).fit(SOURCES[source](tmp_path))
+        again = pickle.loads(pickle.dumps(est))
+        assert again.score(FRAME[:100]) == est.score(FRAME[:100])
 
 
 def test_memory_is_flat():
@@ -220,6 +229,7 @@ FAULTS = {
     "no rows": (parts(), "has no rows"),
     "empty blocks": (parts(X[:0]), "has no rows"),
     "a width": (parts(X, np.ones((5, 3))), "has 3 columns from row 9,000 on, and 2 before"),
+    "nothing": (parts(X, None), r"blocks of shape \(\) at row 9,000"),
     "a vector": (parts(X, X[:, 0]), r"blocks of shape \(9000,\) at row 9,000"),
     "a name": (parts(FRAME, FRAME.rename(columns={"b": "c"})), "rows without 'b', from row 9,000 on"),
     "one more": (parts(FRAME, FRAME.assign(c=1)), "rows with 'c', which were not there before, from row 9,000 on"),
@@ -242,7 +252,7 @@ def test_blocks_that_are_errors(name):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.zeros(N), "zero in all rows"),
+        (np.zeros(N), "no rows, or none of positive weight"),
         (np.ones(N - 1), "sample_weight has 8,999 values, but .* has more rows"),
         (np.ones(N + 1), "sample_weight has 9,001 values, but .* has 9,000 rows"),
         (np.full(N, 0.1), "sums to 900 over 9,000 rows"),

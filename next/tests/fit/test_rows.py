@@ -37,7 +37,7 @@ def of(est):
 def test_counts_are_repeated_rows(penalty, scale, rng):
     X = skewed(120, 2, 1.5)
     weight = rng.integers(0, 4, 120)
-    repeated = np.repeat(X, weight, axis=0)
+    repeated = rng.permutation(np.repeat(X, weight, axis=0))  # one after the other, they would get a warning
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IsodusWarning)
         make = lambda: PseudoLikelihood(3, penalty=penalty, scale=scale, tol=1e-8, n_jobs=1)

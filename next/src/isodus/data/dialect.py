@@ -30,11 +30,11 @@ def csv_options(file: Any, name: str, given: Mapping[str, Any]) -> dict[str, Any
     encoding = given.get("encoding") or next((e for mark, e in _MARKS.items() if first.startswith(mark)), "utf-8")
     if b"\0" in first[:200] and not encoding.lower().startswith("utf-16"):
         raise ValueError(f"{name} is no text that open_samples reads. If it is, give csv={{'encoding': 'utf-16-le'}}.")
-    comment = given.get("comment", "#")
-    lines = [line for line in first.decode(encoding, "replace").splitlines() if line.strip()]
-    lines = lines[: min(_LINES, len(lines) - (len(lines) > 2))]  # the last may not be whole
-    whole = [line.partition(comment)[0] if comment else line for line in lines]
-    data = [line for line in whole if line.strip()]
+    comment, lines = given.get("comment"), first.decode(encoding, "replace").splitlines()
+    lines = lines[: len(lines) - (len(lines) > 2)]  # the last may not be whole
+    start = next((k for k, line in enumerate(lines) if line.strip() and line.lstrip()[0] != (comment or "#")), 0)
+    data = [line.partition(comment)[0] if comment else line for line in lines[start : start + _LINES]]
+    data = [line for line in data if line.strip()]
     if not data:
         raise ValueError(f"{name} has no rows. Pass a file that has some.")
     separator = given.get("sep") or given.get("delimiter") or _separator(data)
@@ -43,13 +43,13 @@ def csv_options(file: Any, name: str, given: Mapping[str, Any]) -> dict[str, Any
     names, titled = rows[0], _are_names(rows[0], decimal)
     if not titled:
         names = list(default_names(len(rows[0])))
-        before = lines[: whole.index(data[0])]
-        titles = _fields(before[-1].lstrip().lstrip(comment).strip(), separator) if before else []
+        before = [line.strip()[1:].strip() for line in lines[:start] if line.strip()]
+        titles = _fields(before[-1], separator) if before else []
         names = titles if len(titles) == len(names) and _are_names(titles, decimal) else names
     found = {
         "sep": r"\s+" if separator == " " else separator,
         "decimal": decimal,
-        "comment": comment,
+        "skiprows": start,
         "encoding": encoding,
         "names": distinct(names),
         "header": 0 if titled else None,

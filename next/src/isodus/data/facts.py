@@ -16,6 +16,7 @@ FEW = 10
 
 _LEVEL = 1e-3  # of finding an order in independent rows, over all columns
 _LEAST = 0.05  # autocorrelation, below which standard errors are less than 5 % off
+_LEAST_ROWS, _CELLS = 2048, 1 << 20  # of which ranks are taken
 _ROUNDING = 8 * np.finfo(float).eps
 
 
@@ -73,6 +74,7 @@ def order_facts(samples: Samples) -> OrderFacts:
     {'w': 0.99...}
     """
     X = samples.head
+    X = X[: max(_LEAST_ROWS, _CELLS // X.shape[1])]
     n, p = X.shape
     if n < 3:
         return OrderFacts((), {})

@@ -59,6 +59,7 @@ class Layout(NamedTuple):
 
 
 def _width(table: Any, source: str, row: int) -> int:
+    """The number of columns of an array."""
     shape = np.shape(table)
     if len(shape) != 2:
         raise ValueError(

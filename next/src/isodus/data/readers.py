@@ -7,6 +7,7 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,7 +41,8 @@ class Source(NamedTuple):
 def source_of(source: Any, csv: Mapping[str, Any] | None = None) -> Source:
     """The reader of a path, an open file, "-" for standard input, or a function that returns tables."""
     if callable(source):
-        return Source(f"the function {getattr(source, '__name__', type(source).__name__)!r}", lambda _: iter(source()))
+        name = getattr(source, "__name__", type(source).__name__)
+        return Source(f"the function {name!r}", partial(_called, source))
     if isinstance(source, str) and source == "-":
         source = sys.stdin
     if hasattr(source, "read"):
@@ -55,40 +57,44 @@ def source_of(source: Any, csv: Mapping[str, Any] | None = None) -> Source:
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}. Check the path.")
     if path.is_dir():
-        return _arrow(str(path), str(path), "parquet")
+        return _arrow(path, "parquet")
     if not path.is_file():  # a pipe
         with path.open("rb") as pipe:
             return _of_file(str(path), again(pipe, str(path)), csv or {})
-    return _of_file(str(path), lambda: path.open("rb"), csv or {}, path)
+    return _of_file(str(path), partial(open, path, "rb"), csv or {}, path)
 
 
 def _of_file(name: str, opened: Open, csv: Mapping[str, Any], path: Path | None = None) -> Source:
     """The reader of a file, by its first bytes."""
     with opened() as file:
         kind = kind_of(file)
-        if kind == "zstd":
-            needed("pyarrow", f"{name} is packed by zstd")
         member = member_of(file, name) if kind == "zip" else ""
-    if kind in _ARROW:
-        return _arrow(name, opened if path is None else str(path), _ARROW[kind])
-    if kind == "npy":
-        return _npy(name, opened, path)
+    if kind == "zstd":
+        needed("pyarrow", f"{name} is packed by zstd")
+    if kind in ("npy", *_ARROW):
+        if path is None:
+            raise ValueError(f"{name} is a {kind} file, which is read by its path. Pass the path.")
+        return Source(name, partial(_npy, path), FAULTS) if kind == "npy" else _arrow(path, _ARROW[kind])
     if member.endswith(".npy"):
-        return Source(name, lambda _: _parts(_npz(name, opened, member)), FAULTS)
+        return Source(name, partial(_npz, name, opened, member), FAULTS)
     if member.startswith("xl/"):
         return _workbook(name, opened)
-    return _csv(name, lambda: unpacked(opened(), kind, name, member), csv)
+    faults = (*FAULTS, pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeError)
+    return Source(name, partial(_csv, name, opened, kind, member, csv), faults)
 
 
-def _csv(name: str, opened: Open, csv: Mapping[str, Any]) -> Source:
-    def tables(columns: Sequence[str] | None) -> Iterator[Any]:
-        with opened() as file:
-            options = csv_options(file, name, csv)
-            rows = max(2048, min(_ROWS, _CELLS // max(1, len(options["names"]))))
-            with pd.read_csv(file, chunksize=rows, low_memory=False, **options) as frames:
-                yield from map(_numbered, frames)
+def _called(source: Callable[[], Any], _: Sequence[str] | None) -> Iterator[Any]:
+    return iter(source())
 
-    return Source(name, tables, (*FAULTS, pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeError))
+
+def _csv(
+    name: str, opened: Open, kind: str, member: str, csv: Mapping[str, Any], _: Sequence[str] | None
+) -> Iterator[Any]:
+    with unpacked(opened(), kind, name, member) as file:
+        options = csv_options(file, name, csv)
+        rows = max(2048, min(_ROWS, _CELLS // max(1, len(options["names"]))))
+        with pd.read_csv(file, chunksize=rows, low_memory=False, **options) as frames:
+            yield from map(_numbered, frames)
 
 
 def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
@@ -100,39 +106,28 @@ def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _arrow(name: str, where: str | Open, kind: str) -> Source:
-    arrow = needed("pyarrow", f"{name} is a {'Parquet' if kind == 'parquet' else 'Feather'} file or a folder")
-    dataset = needed("pyarrow.dataset", name)
-
-    def tables(columns: Sequence[str] | None) -> Iterator[Any]:
-        if isinstance(where, str):
-            found = dataset.dataset(where, format=kind, partitioning="hive")
-        else:
-            table = needed("pyarrow.parquet" if kind == "parquet" else "pyarrow.feather", name).read_table(where())
-            found = dataset.dataset(table)
-        there = None if columns is None else [name for name in columns if name in found.schema.names]
-        batches = found.to_batches(columns=there, batch_size=_ROWS, batch_readahead=2, fragment_readahead=1)
-        yield from (arrow.Table.from_batches([batch]) for batch in batches if batch.num_rows)
-
-    return Source(name, tables, (*FAULTS, arrow.ArrowException))
+def _arrow(path: Path, kind: str) -> Source:
+    arrow = needed("pyarrow", f"{path} is a {'Parquet' if kind == 'parquet' else 'Feather'} file or a folder")
+    return Source(str(path), partial(_arrow_tables, path, kind), (*FAULTS, arrow.ArrowException))
 
 
-def _npy(name: str, opened: Open, path: Path | None) -> Source:
-    def tables(_: Sequence[str] | None) -> Iterator[Array]:
-        with opened() as file:
-            if path is None:
-                _check_size(_header(file)[0], name, "pass its path")
-                file.seek(0)
-            try:
-                values = np.load(file if path is None else path, None if path is None else "r", allow_pickle=False)
-            except ValueError as error:
-                raise OSError(str(error)) from error
-            yield from _parts(_shaped(values, name))
-
-    return Source(name, tables, FAULTS)
+def _arrow_tables(path: Path, kind: str, columns: Sequence[str] | None) -> Iterator[Any]:
+    arrow, dataset = needed("pyarrow", str(path)), needed("pyarrow.dataset", str(path))
+    found = dataset.dataset(path, format=kind, partitioning="hive")
+    there = None if columns is None else [name for name in columns if name in found.schema.names]
+    batches = found.to_batches(columns=there, batch_size=_ROWS, batch_readahead=2, fragment_readahead=1)
+    yield from (arrow.Table.from_batches([batch]) for batch in batches if batch.num_rows)
 
 
-def _npz(name: str, opened: Open, member: str) -> Array:
+def _npy(path: Path, _: Sequence[str] | None) -> Iterator[Array]:
+    try:
+        values = np.load(path, "r", allow_pickle=False)
+    except ValueError as error:
+        raise OSError(str(error)) from error
+    yield from _parts(_shaped(values, str(path)))
+
+
+def _npz(name: str, opened: Open, member: str, _: Sequence[str] | None) -> Iterator[Array]:
     """The array of an archive, if it is not too large to be unpacked."""
     with opened() as file, zipfile.ZipFile(file) as archive:
         with archive.open(member) as packed:
@@ -141,7 +136,7 @@ def _npz(name: str, opened: Open, member: str) -> Array:
         if dtype.hasobject:
             raise ValueError(f"{member} in {name} holds objects. Save an array of numbers.")
         with archive.open(member) as packed:
-            return _shaped(np.lib.format.read_array(packed, allow_pickle=False), name)
+            yield from _parts(_shaped(np.lib.format.read_array(packed, allow_pickle=False), name))
 
 
 def _header(file: Any) -> tuple[int, np.dtype]:
@@ -178,11 +173,12 @@ def _workbook(name: str, opened: Open) -> Source:
     with opened() as file, zipfile.ZipFile(file) as archive:
         _check_size(sum(member.file_size for member in archive.infolist()), name, "export it as CSV")
 
-    def tables(_: Sequence[str] | None) -> Iterator[Any]:
-        with opened() as file:
-            try:
-                yield pd.read_excel(io.BytesIO(file.read()), engine="openpyxl")
-            except (ValueError, KeyError) as error:
-                raise OSError(str(error)) from error
+    return Source(name, partial(_sheet, opened), FAULTS)
 
-    return Source(name, tables, FAULTS)
+
+def _sheet(opened: Open, _: Sequence[str] | None) -> Iterator[Any]:
+    with opened() as file:
+        try:
+            yield pd.read_excel(io.BytesIO(file.read()), engine="openpyxl")
+        except (ValueError, KeyError) as error:
+            raise OSError(str(error)) from error

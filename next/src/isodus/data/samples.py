@@ -370,12 +370,12 @@ def _rows(X: Array, rows: Array) -> Array:
     return np.take(X.T, rows, axis=1).T
 
 
-def checked_weights(sample_weight: Any, n: int, weights: Weights = "counts", start: int = 0) -> Array:
-    """The weights of n rows, (n,), or an error. start: the number of the first row."""
+def checked_weights(sample_weight: Any, n: int, weights: Weights = "counts", start: int | None = None) -> Array:
+    """The weights of n rows, (n,), or an error. start: the number of the first, where these are not all rows."""
     weight = np.asarray(sample_weight) if not isinstance(sample_weight, np.ma.MaskedArray) else sample_weight
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}, but X has {n} rows. Pass one weight per row.")
-    weight = numbers(weight, "sample_weight", start)
+    weight, first = numbers(weight, "sample_weight", start or 0), start or 0
     too_many = (weight > _MOST_WEIGHT) & (weights == "counts")
     meaning = "count repetitions" if weights == "counts" else "are ratios of densities"
     for wrong, kind in (
@@ -385,10 +385,10 @@ def checked_weights(sample_weight: Any, n: int, weights: Weights = "counts", sta
     ):
         if wrong.any():
             raise ValueError(
-                f"sample_weight is {kind} in row {start + int(np.argmax(wrong))} ({int(wrong.sum()):,} such rows). "
+                f"sample_weight is {kind} in row {first + int(np.argmax(wrong))} ({int(wrong.sum()):,} such rows). "
                 f"Weights {meaning}; pass finite numbers of at least 0."
             )
-    if not start and not weight.any():
+    if start is None and not weight.any():
         raise ValueError("sample_weight is zero in all rows, so there are no samples. Pass a positive weight.")
     return weight
 

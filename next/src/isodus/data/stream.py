@@ -7,7 +7,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -26,6 +26,7 @@ __all__ = ["Stream", "StreamSamples", "open_samples", "over_rows"]
 
 Array = np.ndarray
 R = TypeVar("R")
+_END = object()
 
 
 class Stream(Opened):
@@ -36,7 +37,7 @@ class Stream(Opened):
 
     def __init__(self, source: Source, columns: Sequence[Any] | None = None, sample_weight: Any = None) -> None:
         self._source, self._columns, self._weight, self._groups = source, columns, sample_weight, None
-        self._match: Callable[[Any, int], Array] | None = None
+        self._match: Callable[..., Array] | None = None
         self._parent: Stream | None = None
         self.reads = 0
 
@@ -76,7 +77,7 @@ class Stream(Opened):
     def matched(self, names: Sequence[str], who: str) -> Stream:
         """The same rows with the columns of a fit, in their order."""
         other = self.having(None)
-        other._match = lambda table, row: columns_of(table, names, who, row)
+        other._match = partial(columns_of, names=names, who=who)
         return other
 
     def mapped(self, f: Callable[[Array, Array], R], sample_weight: Any = None) -> Iterator[R]:
@@ -94,7 +95,7 @@ class Stream(Opened):
                 checks.append(check(block))
                 bar(found.n_rows)
         if not found.n_rows:
-            raise ValueError(f"{self.name} has no rows of positive weight. Pass a source that has some.")
+            raise ValueError(f"{self.name} has no rows, or none of positive weight. Pass a source that has some.")
         if weights == "counts":
             check_counts(found.total, found.n_rows)
         if labels is not None:
@@ -108,12 +109,14 @@ class Stream(Opened):
         self._count()
         layout, row = None, 0
         with closing(self._tables()) as tables:
-            while (table := self._next(tables, row)) is not None:
+            while (table := self._next(tables, row)) is not _END:
                 layout = layout or Layout.of(table, self._columns, self._special(), self.name)
+                there, frame = layout.checked(table, row), frame_of(table)
                 if len(table) == 0:
                     continue
-                there, frame = layout.checked(table, row), frame_of(table)
-                values = read_table(there, layout.names, row).X if self._match is None else self._match(there, row)
+                values = (
+                    read_table(there, layout.names, row).X if self._match is None else self._match(there, start=row)
+                )
                 if frame is None and np.may_share_memory(values, there):
                     values = values.copy("F")
                 stop = row + len(values)
@@ -139,11 +142,12 @@ class Stream(Opened):
         return [name for name in (self._weight, self._groups) if isinstance(name, str)]
 
     def _tables(self) -> Generator[Any, None, None]:
-        yield from self._source.tables(None if self._columns is None else [*map(str, self._columns), *self._special()])
+        known = self._columns is not None and all(isinstance(name, str) for name in self._columns)
+        yield from self._source.tables([*(self._columns or ()), *self._special()] if known else None)
 
     def _next(self, tables: Iterator[Any], row: int) -> Any:
         try:
-            return next(tables, None)
+            return next(tables, _END)
         except self._source.faults as error:
             if isinstance(error, FileNotFoundError | PermissionError):
                 raise
@@ -201,9 +205,7 @@ class StreamSamples:
                 if seen > self.n_rows:
                     _changed(name, f"has more than the {self.n_rows:,} rows of the first reading")
                 if self._checks[block.number] != check(block):
-                    _changed(
-                        name, f"has other values in rows {block.start:,} to {seen - 1:,} than at the first reading"
-                    )
+                    _changed(name, f"has other values in rows {block.start:,} to {seen - 1:,} than before")
                 bar(seen)
                 w = block.weight * self._scale
                 yield block._replace(weight=w, square=w if self.weights == "counts" else w * w)
@@ -298,7 +300,7 @@ def open_samples(
         Name of a column of weights, or the weights.
     csv : dict, optional
         Arguments of `pandas.read_csv`. By default the first lines decide about separator, decimal comma, encoding
-        (UTF-8, or UTF-16 with its mark), names of columns, and comments after "#".
+        (UTF-8, or UTF-16 with its mark) and names of columns; lines above them that begin with "#" are skipped.
 
     Returns
     -------

@@ -29,6 +29,7 @@ __all__ = [
 Array = np.ndarray
 Refit = Callable[[Objective, Array, float], Array]
 _LOOKED = 20_000  # rows that a first look at a score takes, where it is not known
+_OWN = 3  # times the unknowns of a node over the rows: what a reference gains on rows that it alone is fitted to
 _ROUNDING = 1e-9  # of a score, of which a Gaussian's own fit may be below it
 _STEPS = 50  # of each stage of a fold's fit, which starts from the answer
 
@@ -125,16 +126,16 @@ def below_reference(f: Objective, fit: Fit, by: float = 0.0) -> bool:
     """Whether the fit scores its own rows below the reference, fitted to them too: it will not score new ones above.
 
     by: how far below, in nats per variable. Where the reference has more unknowns per node, such as beside tied terms,
-    their share of its score is taken off.
+    their share of its score is taken off. Of many rows a part is looked at, to which the reference alone is fitted.
     """
     more = max(0.0, len(f.axes) + 1 - f.terms.m / f.terms.copies)
     if not np.isfinite(fit.at.value) or more > f.n:
         return False
-    everything = f.kept() is f
-    known = fit.at.nodes if everything and f.loss == PseudoLikelihoodLoss() and fit.at.hessian is not None else None
-    if known is None:
-        n = f.samples.kept_samples.n_rows
+    known = fit.at.nodes if f.loss == PseudoLikelihoodLoss() and fit.at.hessian is not None else None
+    if known is None or f.kept() is not f:
+        n, known, fitted_to = f.samples.kept_samples.n_rows, None, f.n
         f = f.take(np.arange(0, n, -(-n // _LOOKED)))
+        more += _OWN * (len(f.axes) + 1) * (f.n < fitted_to)
     columns, reference, _ = reference_scores(f, f)
     score = float(node_scores(f, fit.tau, known)[columns].mean())
     return not score >= reference - by - more / f.n - _ROUNDING * abs(reference)
