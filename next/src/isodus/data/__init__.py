@@ -2,8 +2,9 @@
 
 from .clusters import Clusters
 from .facts import ColumnFacts, column_facts, order_facts
-from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights, samples_of
-from .stream import Stream, StreamSamples, open_samples, rows_of
+from .partitions import in_task
+from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights, opened, samples_of
+from .stream import Stream, StreamSamples, open_samples, over_rows
 from .tables import columns_of
 
 __all__ = [
@@ -20,8 +21,10 @@ __all__ = [
     "checked_weights",
     "column_facts",
     "columns_of",
+    "in_task",
     "open_samples",
+    "opened",
     "order_facts",
-    "rows_of",
+    "over_rows",
     "samples_of",
 ]

@@ -28,6 +28,8 @@ __all__ = [
     "check_counts",
     "checked_weights",
     "hashes",
+    "kept_rows",
+    "opened",
     "samples_of",
 ]
 
@@ -41,6 +43,7 @@ _MOST_WEIGHT = 1e12
 KEPT_ROWS = 1 << 17
 """How many rows are kept at most, wherever the samples live."""
 BLOCK_ROWS = 2048
+_HASHED = 1 << 20  # row numbers at once
 HEAD_ROWS = 1 << 14
 """How many of the first rows are looked at for what is in their order."""
 
@@ -112,6 +115,10 @@ class Samples(Protocol):
         """Whether blocks cost nothing."""
 
     @property
+    def kept_between_passes(self) -> bool:
+        """Whether what is prepared of blocks may be kept where they are, up to a limit."""
+
+    @property
     def weighted(self) -> bool:
         """Whether the user gave weights."""
 
@@ -129,6 +136,14 @@ class Samples(Protocol):
 class Opened:
     """Samples that are read anew each time."""
 
+    def matched(self, names: Sequence[str], who: str) -> Opened:
+        """The same rows with the columns of a fit, in their order."""
+        raise NotImplementedError
+
+    def mapped(self, f: Callable[[Array, Array], R], sample_weight: Any = None) -> Iterator[R]:
+        """f(rows, weights) of parts of the rows, in their order."""
+        raise NotImplementedError
+
     def read(self, sample_weight: Any, groups: Any, salt: int, weights: Weights, progress: Show) -> Samples:
         """Samples after a first reading."""
         raise NotImplementedError
@@ -137,7 +152,7 @@ class Opened:
 class MemorySamples:
     """Samples in memory. X, (n, p), is in Fortran order and finite, weights are positive: `as_samples` sees to that."""
 
-    in_memory = True
+    in_memory = kept_between_passes = True
 
     def __init__(
         self,
@@ -183,8 +198,7 @@ class MemorySamples:
         """The kept rows as samples; themselves where these are all."""
         if self.n_rows <= KEPT_ROWS:
             return self
-        hashed = hashes(np.arange(self.n_rows), self.salt)
-        return self.take(np.sort(np.argpartition(hashed, KEPT_ROWS)[:KEPT_ROWS]))
+        return self.take(kept_rows(self.n_rows, self.salt))
 
     @property
     def head(self) -> Array:
@@ -309,16 +323,39 @@ def samples_of(
     groups: Any = None,
     progress: Show = None,
 ) -> Samples:
-    """Samples of a table, as `as_samples`, or of what `open_samples` returns, after a first reading."""
-    if isinstance(X, Opened):
-        return X.read(sample_weight, groups, salt, weights, progress)
+    """Samples of a table, as `as_samples`, or of what `open_samples` returns or Dask has, after a first reading."""
+    source = opened(X)
+    if source is not None:
+        return source.read(sample_weight, groups, salt, weights, progress)
     return as_samples(X, sample_weight, salt=salt, weights=weights, groups=groups)
+
+
+def opened(X: Any) -> Opened | None:
+    """What is read anew each time; None for a table in memory."""
+    if type(X).__module__.partition(".")[0] == "dask":
+        from .dask import DaskTable
+
+        return DaskTable(X)
+    return X if isinstance(X, Opened) else None
 
 
 def hashes(rows: Array, salt: int) -> Array:
     """A fixed 64-bit hash of row numbers (uint64), the same everywhere: splitmix64. Different rows never agree."""
     rows = rows.astype(np.uint64)
     return _mix(rows ^ _mix(np.array([salt % 2**64], dtype=np.uint64)))
+
+
+def kept_rows(n_rows: int, salt: int) -> Array:
+    """The numbers of those with the smallest hashes, at most `KEPT_ROWS`, in their order."""
+    kept, limit = np.empty(0, int), np.uint64(2**64 - 1)
+    for start in range(0, n_rows, _HASHED):
+        new = np.arange(start, min(start + _HASHED, n_rows))
+        kept = np.concatenate([kept, new[hashes(new, salt) <= limit]])
+        if len(kept) > KEPT_ROWS:
+            hashed = hashes(kept, salt)
+            first = np.argpartition(hashed, KEPT_ROWS - 1)[:KEPT_ROWS]
+            kept, limit = kept[first], hashed[first].max()
+    return np.sort(kept)
 
 
 def _mix(z: Array) -> Array:

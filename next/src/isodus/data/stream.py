@@ -19,10 +19,10 @@ from .clusters import Clusters, Labels, check_count
 from .first_read import FirstRead, Rows
 from .layout import Layout
 from .readers import Source, source_of
-from .samples import BLOCK_ROWS, Block, Kept, Opened, Samples, Weights, added, check_counts, checked_weights
+from .samples import BLOCK_ROWS, Block, Kept, Opened, Samples, Weights, added, check_counts, checked_weights, opened
 from .tables import columns_of, frame_of, read_table
 
-__all__ = ["Stream", "StreamSamples", "open_samples", "rows_of"]
+__all__ = ["Stream", "StreamSamples", "open_samples", "over_rows"]
 
 Array = np.ndarray
 R = TypeVar("R")
@@ -79,6 +79,10 @@ class Stream(Opened):
         other = self.having(None)
         other._match = partial(columns_of, names=names, who=who)
         return other
+
+    def mapped(self, f: Callable[[Array, Array], R], sample_weight: Any = None) -> Iterator[R]:
+        """f(rows, weights) of the tables of one reading."""
+        yield from (f(part.X, part.weight) for part in self.having(sample_weight).parts())
 
     def read(self, sample_weight: Any, groups: Any, salt: int, weights: Weights, progress: Show) -> Samples:
         """Samples after a first reading. Those of at most `KEPT_ROWS` rows are in memory from then on."""
@@ -168,7 +172,7 @@ class Stream(Opened):
 class StreamSamples:
     """Samples that are read anew for each sum; see `Samples`. What the first reading has found is given."""
 
-    in_memory = False
+    in_memory = kept_between_passes = False
     block = BLOCK_ROWS
 
     def __init__(
@@ -220,13 +224,16 @@ def _changed(name: str, what: str) -> NoReturn:
     )
 
 
-def rows_of(X: Any, names: Sequence[str], who: str, sample_weight: Any = None) -> Iterator[tuple[Array, Array]]:
-    """Parts of X in the order of the fitted names, (rows, p), and their weights: all of a table at once."""
-    if isinstance(X, Stream):
-        yield from ((part.X, part.weight) for part in X.having(sample_weight).matched(names, who).parts())
+def over_rows(
+    f: Callable[[Array, Array], R], X: Any, names: Sequence[str], who: str, sample_weight: Any = None
+) -> Iterator[R]:
+    """f(rows, weights) of parts of X in the order of the fitted names, (rows, p): of all of a table at once."""
+    source = opened(X)
+    if source is not None:
+        yield from source.matched(names, who).mapped(f, sample_weight)
         return
     values = columns_of(X, names, who)
-    yield values, np.ones(len(values)) if sample_weight is None else checked_weights(sample_weight, len(values))
+    yield f(values, np.ones(len(values)) if sample_weight is None else checked_weights(sample_weight, len(values)))
 
 
 def blocks_of(parts: Iterator[Rows]) -> Iterator[Block]:

@@ -139,7 +139,7 @@ def frame_of(X: Any) -> nw.DataFrame[Any] | None:
         distinct(X.columns)
         raise
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError("X is a lazy frame, and isodus needs its values. Collect it first, such as by X.collect().")
+        raise TypeError("X is a lazy frame, and isodus needs its values. Collect it, as by X.collect() or X.compute().")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 

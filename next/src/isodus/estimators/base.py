@@ -16,7 +16,7 @@ from .._core.notes import announce
 from .._core.progress import Progress, Show
 from .._core.threads import one_blas_thread, workers
 from ..axes.choose import Scale, Support
-from ..data import Clusters, Samples, Stream, Weights, as_samples, column_facts, columns_of, rows_of, samples_of
+from ..data import Clusters, Samples, Weights, as_samples, column_facts, columns_of, opened, over_rows, samples_of
 from ..fit.consensus import Consensus
 from ..fit.folds import FOLDS, folds
 from ..fit.gaussian import precision
@@ -120,7 +120,7 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or frame of shape (n, p), or samples of `open_samples`
+        X : array or frame of shape (n, p), of numpy, pandas, Dask, …, or samples of `open_samples`
             One row per sample, one column per variable.
         y : ignored
         sample_weight : array of shape (n,), optional
@@ -205,16 +205,20 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
     def _scores(self, X: Any, sample_weight: Any = None) -> Iterator[tuple[Array, Array]]:
         """Scores of parts of the rows, and their weights."""
         check_is_fitted(self, "model_")
-        names, axes, f = self.model_.names, self._objective.axes, self._objective.with_loss(PseudoLikelihoodLoss())
-        unresolved, n = np.zeros(len(names), int), 0
-        for rows, weight in rows_of(X, names, type(self).__name__, sample_weight):
-            scores = np.full(len(rows), -np.inf)
+        names, f, tau = self.model_.names, self._objective.with_loss(PseudoLikelihoodLoss()), self._fit.tau
+        axes, unresolved, n = self._objective.axes, np.zeros(len(names), int), 0
+
+        def of_rows(rows: Array, weight: Array) -> tuple[Array, Array, Array, int]:
+            scores, bad = np.full(len(rows), -np.inf), np.zeros(len(names), int)
             inside = np.all([axis.contains(x) for axis, x in zip(axes, rows.T, strict=True)], axis=0)
             if inside.any():
-                losses, bad = f.on(as_samples(rows[inside], names=names)).losses(self._fit.tau)
+                losses, bad = f.on(as_samples(rows[inside], names=names)).losses(tau)
                 base = np.column_stack([axis.log_base(x) for axis, x in zip(axes, rows[inside].T, strict=True)])
                 scores[inside] = (base - losses).mean(axis=1)
-                unresolved, n = unresolved + bad, n + len(losses)
+            return scores, weight, bad, int(inside.sum())
+
+        for scores, weight, bad, count in over_rows(of_rows, X, names, type(self).__name__, sample_weight):
+            unresolved, n = unresolved + bad, n + count
             yield scores, weight
         for note in unresolved_notes(names, unresolved, n):
             announce(note)
@@ -237,8 +241,9 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         if not hasattr(self, "model_"):
             return self._objective_of(*self._samples(X, sample_weight, weights))
         names, who = self.model_.names, type(self).__name__
-        if isinstance(X, Stream):
-            return self._minimised.on(samples_of(X.matched(names, who), sample_weight, weights=weights))
+        source = opened(X)
+        if source is not None:
+            return self._minimised.on(samples_of(source.matched(names, who), sample_weight, weights=weights))
         return self._minimised.on(as_samples(columns_of(X, names, who), sample_weight, names=names, weights=weights))
 
     # ---------------------------------------------------------------- inside

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -10,10 +9,10 @@ import numpy as np
 
 from .._core.threads import one_blas_thread
 from ..axes import Axis
-from ..data import Block, Samples
+from ..data import Block, Samples, in_task
 from ..losses import Loss, NodeRows, Pointwise
 from ..terms import Terms
-from .sums import At, NodeAt, Pilot, Sums, gram, packed_product, squares
+from .sums import At, NodeAt, Pilot, Shared, Sums, gram, packed_product, squares
 
 __all__ = ["At", "NodeAt", "Objective", "Pilot"]
 
@@ -41,24 +40,27 @@ class Objective:
 
     def __init__(self, loss: Loss, terms: Terms, samples: Samples, n_jobs: int = 1, pilot: Pilot | None = None) -> None:
         self.loss, self.terms, self.samples, self.n_jobs, self.pilot = loss, terms, samples, n_jobs, pilot
-        self.n = samples.n
-        self.passes = 0  # over the rows, so far
+        self.n, self.passes = samples.n, 0  # passes over the rows so far
         self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All of it; in a task for other processes what sums over blocks need: no samples."""
+        return vars(self) | ({"samples": None, "n_jobs": 1, "_linked": {}} if in_task.get() else {})
 
     def _forget(self) -> None:
         """Start without prepared rows; they are kept from now on, if there is room."""
         axes = {id(axis): axis.unclamped() if self.loss.unclamped else axis for axis in self.terms.axes}
         self.axes: list[Axis] = [axes[id(axis)] for axis in self.terms.axes]
         columns = len(self.terms.cofactors) + 3 * sum(len(axis.degrees) + 1 for axis in self.axes)
-        fits = self.samples.in_memory and 8 * columns * self.samples.n_rows < _KEPT_BYTES
-        self._kept: dict[int, _Made] | None = {} if fits else None
+        fits = self.samples.kept_between_passes and 8 * columns * self.samples.n_rows < _KEPT_BYTES
+        self._kept: Shared[_Made] | None = Shared() if fits else None
         self._prepared: Mapping[int, _Made] = {}
         self._latest: tuple[list[Array], dict[int, list[Pointwise]]] | None = None
         self._linked: dict[bytes, list[NodeAt]] = {}
 
     def _with(self, **changes: Any) -> Self:
-        other = copy.copy(self)
-        vars(other).update(changes)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self) | changes)
         other._forget()
         return other
 
@@ -199,7 +201,7 @@ class Objective:
         """
         C = [self.terms.scattered(theta, i) for i, theta in zip(nodes, local, strict=True)]
         kept: dict[int, list[Pointwise]] | None = None
-        if self._kept is not None and len(nodes) == len(self.axes):
+        if self._kept is not None and self.samples.in_memory and len(nodes) == len(self.axes):
             if self._latest is None or not all(map(np.array_equal, self._latest[0], local)):
                 self._latest = [theta.copy() for theta in local], {}
             kept = self._latest[1]
@@ -353,35 +355,33 @@ class Objective:
         return first**2 / second
 
     def curvature_product(self, tau: Array) -> Callable[[Array], Array]:
-        """v → A v with A the Hessian at τ, from curvatures that are kept for each row."""
+        """v → A v with A the Hessian at τ, from curvatures that are kept for each row in memory."""
         local = self._local(tau)
         linked = self._at_link(local)
-        kept: dict[int, list[Array]] = {}
+        kept = dict[int, list[Array]]()
 
-        def curvatures(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> int:
-            kept[block.number] = []
+        def curvatures(points: Iterator[tuple[Array, Pointwise]]) -> Iterator[Array]:
             for i, (_, point) in enumerate(points):
                 assert point.curvature is not None
                 w = 1.0 if linked is None else np.exp(point.value - linked[i].value)[:, None]
-                kept[block.number].append(np.ascontiguousarray(point.curvature * w))
-            return 0
+                yield np.ascontiguousarray(point.curvature * w)
 
-        self._each(local, curvatures, second=True)
+        if self.samples.in_memory:
+            kept = dict(self._each(local, lambda block, points: [(block.number, [*curvatures(points)])], second=True))
 
         def product(v: Array) -> Array:
             direction = self.terms.T @ v
             B = [self.terms.scatter(direction, i) for i in self.terms.nodes]
 
-            def summed(block: Block) -> Array:
+            def summed(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> Array:
                 made, out = self._made(block), np.zeros(len(self.terms.products))
-                for i in self.terms.nodes:
+                for i, curvature in enumerate(kept.get(block.number) or curvatures(points)):
                     H = self.terms.cofactors_of([i], made.H)
-                    slope = packed_product(kept[block.number][i], (B[i].T @ H).T) * block.weight[:, None]
+                    slope = packed_product(curvature, (B[i].T @ H).T) * block.weight[:, None]
                     out[self.terms.local[i].terms] += self.terms.gather(i, H @ slope)
                 return out
 
-            with one_blas_thread():
-                image = self.samples.sum(summed, self.n_jobs) / self.n
+            image = self._each(local, summed, second=True) / self.n
             for at, of in zip(linked or (), self.terms.local, strict=linked is not None):
                 image[of.terms] -= at.gradient * (at.gradient @ direction[of.terms])
             return self.terms.T.T @ image

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.signal import oaconvolve
@@ -20,18 +20,30 @@ _MOST_CORRELATION = 0.97
 def automatic_lags(f: Objective, tau: np.ndarray) -> int:
     """Lags for Bartlett's weights by Andrews (1991), as if each score were autoregressive with correlation ρ.
 
-    1.1447 (α n)^{1/3}, α = Σ 4ρ²/((1 − ρ)⁶ (1 + ρ)²) / Σ 1/(1 − ρ)⁴; at most a quarter of the rows. Correlations are
-    those within blocks.
+    1.1447 (α n)^{1/3}, α = Σ 4ρ²/((1 − ρ)⁶ (1 + ρ)²) / Σ 1/(1 − ρ)⁴; at most a quarter of the rows.
     """
-
-    def moments(block: Block, S: np.ndarray) -> np.ndarray:
-        return np.stack([np.einsum("kn,kn->k", S, S), np.einsum("kn,kn->k", S[:, 1:], S[:, :-1])])
-
-    variance, next_to = f.scores(tau, moments)
+    variance, next_to = f.scores(tau, lambda block, S: _Neighbours.of(S)).moments
     rho = np.clip(next_to / np.maximum(variance, 1e-300), -_MOST_CORRELATION, _MOST_CORRELATION)
     alpha = np.sum(4 * rho**2 / ((1 - rho) ** 6 * (1 + rho) ** 2)) / np.sum((1 - rho) ** -4.0)
     n = f.samples.n_rows
     return int(min(np.ceil(1.1447 * (alpha * n) ** (1 / 3)), n // 4))
+
+
+class _Neighbours(NamedTuple):
+    """Σ e_t² and Σ e_t e_{t−1} over consecutive rows, (2, k), the first of these and the last."""
+
+    moments: Array
+    first: Array
+    last: Array
+
+    @classmethod
+    def of(cls, S: Array) -> Self:
+        next_to = np.einsum("kn,kn->k", S[:, 1:], S[:, :-1])
+        return cls(np.stack([np.einsum("kn,kn->k", S, S), next_to]), S[:, 0].copy(), S[:, -1].copy())
+
+    def __add__(self, other: Self) -> Self:  # type: ignore[override]
+        between = np.stack([np.zeros_like(self.last), self.last * other.first])
+        return self._replace(moments=self.moments + other.moments + between, last=other.last)
 
 
 class ClusterSums:
@@ -53,7 +65,10 @@ class ClusterSums:
         return self._sums
 
     def __add__(self, other: Self) -> Self:
-        self.sums[other._which] += other._part
+        if other._sums is None:
+            self.sums[other._which] += other._part
+        else:
+            self.sums[:] += other.sums
         return self
 
 
@@ -79,6 +94,8 @@ class LaggedSums:
         cross = later.T @ self._before(joined)[len(self._last) :]
         self.total, self.products = self.total + other.total, self.products + other.products + _both(cross)
         self._last = np.concatenate([self._last, other._last])[-lags:]
+        if len(self._first) < lags:  # then these are all rows so far
+            self._first = np.concatenate([self._first, later])[:lags]
         return self
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from ..axes import packed_pairs
 from ..terms import Local, Terms
 
-__all__ = ["At", "NodeAt", "Pilot", "Sums", "gram", "packed_product", "squares"]
+__all__ = ["At", "NodeAt", "Pilot", "Shared", "Sums", "gram", "packed_product", "squares"]
 
 Array = np.ndarray
+T = TypeVar("T")
 
 
 class Pilot(NamedTuple):
@@ -31,6 +33,29 @@ class Pilot(NamedTuple):
             return [tau if T is None else T @ tau for tau, T in parts]
         theta = self.terms.T @ self.tau
         return [theta[local.terms] for local in self.terms.local]
+
+
+class Shared(dict[int, T]):
+    """What is known of blocks by their numbers. Copies in another process are one there, which begins empty."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__()
+        self.name = uuid.uuid4().hex if name is None else name
+
+    def __reduce__(self) -> tuple[Callable[[str], Shared], tuple[str]]:
+        return _of_name, (self.name,)
+
+
+_MOST_SHARED = 2
+_shared: dict[str, Shared] = {}  # the last ones to arrive here
+
+
+def _of_name(name: str) -> Shared:
+    found = _shared.pop(name, None)
+    found = _shared[name] = Shared(name) if found is None else found
+    for old in list(_shared)[:-_MOST_SHARED]:
+        _shared.pop(old, None)
+    return found
 
 
 @dataclass

@@ -16,7 +16,7 @@ from .._core.notes import Note, announce
 from .._core.progress import Progress, Show
 from .._core.threads import workers
 from ..axes import Axis
-from ..data import columns_of, rows_of
+from ..data import columns_of, over_rows
 from ..data.tables import default_names
 from ..terms import Key, Terms
 from . import density, existence, files, graph, tables, words
@@ -261,13 +261,13 @@ class PolynomialModel:
 
         Parameters
         ----------
-        X : array or frame of shape (n, p), or samples of `open_samples`
+        X : array or frame of shape (n, p), of Dask too, or samples of `open_samples`
         log_partition : float, optional
             Log Z where it is known; by default `log_partition()`.
         """
-        log_Z = self.log_partition() if log_partition is None else log_partition
-        parts = rows_of(X, self.names, type(self).__name__)
-        return np.concatenate([-(density.energy(self.terms, self.theta, rows) + log_Z) for rows, _ in parts])
+        terms, theta, log_Z = self.terms, self.theta, self.log_partition() if log_partition is None else log_partition
+        parts = over_rows(lambda rows, _: density.energy(terms, theta, rows), X, self.names, type(self).__name__)
+        return -(np.concatenate(list(parts)) + log_Z)
 
     def outside(self, X: Any) -> pd.DataFrame:
         """One row per value that is not on its axis, or beyond the data of the fit: row, variable, value, reason."""
