@@ -3,9 +3,10 @@
 from .clusters import Clusters
 from .facts import ColumnFacts, column_facts, order_facts
 from .partitions import in_task
-from .samples import Block, Kept, MemorySamples, Samples, Weights, as_samples, checked_weights, opened, samples_of
+from .samples import Block, Kept, MemorySamples, Samples, as_samples, opened, samples_of
 from .stream import Stream, StreamSamples, open_samples, over_rows
 from .tables import columns_of
+from .weights import Weights, checked_weights
 
 __all__ = [
     "Block",

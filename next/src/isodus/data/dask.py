@@ -27,10 +27,9 @@ from .samples import (
     MemorySamples,
     Opened,
     Samples,
-    Weights,
-    check_counts,
     kept_rows,
 )
+from .weights import Weights, check_counts
 
 __all__ = ["DaskSamples", "DaskTable"]
 

@@ -17,8 +17,9 @@ from .._core.memory import kept_pages
 from .._core.threads import one_blas_thread
 from .clusters import check_labels
 from .layout import Layout
-from .samples import BLOCK_ROWS, Block, Weights, added, checked_weights
+from .samples import BLOCK_ROWS, Block, added
 from .tables import columns_of, frame_of, read_table
+from .weights import Weights, checked_weights
 
 __all__ = [
     "Found",

@@ -19,8 +19,9 @@ from .clusters import Clusters, Labels, check_count
 from .first_read import FirstRead, Rows
 from .layout import Layout
 from .readers import Source, source_of
-from .samples import BLOCK_ROWS, Block, Kept, Opened, Samples, Weights, added, check_counts, checked_weights, opened
+from .samples import BLOCK_ROWS, Block, Kept, Opened, Samples, added, opened
 from .tables import columns_of, frame_of, read_table
+from .weights import Weights, check_counts, checked_weights
 
 __all__ = ["Stream", "StreamSamples", "open_samples", "over_rows"]
 
