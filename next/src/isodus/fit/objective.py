@@ -40,8 +40,7 @@ class Objective:
 
     def __init__(self, loss: Loss, terms: Terms, samples: Samples, n_jobs: int = 1, pilot: Pilot | None = None) -> None:
         self.loss, self.terms, self.samples, self.n_jobs, self.pilot = loss, terms, samples, n_jobs, pilot
-        self.n = samples.n
-        self.passes = 0  # over the rows, so far
+        self.n, self.passes = samples.n, 0  # passes over the rows so far
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
