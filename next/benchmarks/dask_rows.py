@@ -3,9 +3,10 @@
 PseudoLikelihood and ISODUS of degree 4 with standard errors, on a pair of the paper and four variables with two
 products, in ten partitions: "local" without a cluster (one thread), "workers" on two worker processes of one thread
 each, whose seconds are added. Each number is the least of some fits. "memory" is this library's fit of the same rows in
-memory, and the last column the largest difference of an estimate to it in standard errors, at the default `tol`.
+memory (131,072 rows or fewer are in memory anyway), and the last column the
+largest difference of an estimate to it in standard errors, at the default `tol`.
 
-    python benchmarks/dask_rows.py [--times 3] [--rows 400000]
+    python benchmarks/dask_rows.py [--times 2] [--rows 200000]
 """
 
 import argparse
@@ -86,8 +87,8 @@ def in_memory(make, X, times):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--times", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--times", type=int, default=2)
+    parser.add_argument("--rows", type=int, default=200_000)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = []

@@ -23,7 +23,7 @@ ROOMS = {
     "_core": [["checks", "threads", "progress"]],
     "axes": [["quadrature", "base", "smooth"], ["choose", "polynomial", "line"]],
     "terms": [["keys", "terms", ""]],
-    "data": [["tables", "samples", "facts"]],
+    "data": [["tables", "samples", "facts"], ["weights", "", ""]],
     "losses": [["", "pseudo_likelihood", ""]],
     "fit": [["rank", "objective", "sandwich"], ["gaussian", "newton", "penalties"], ["sums", "learn", "held_out"]],
     "model": [["", "model", "fitted"]],

@@ -45,7 +45,7 @@ class Objective:
 
     def __getstate__(self) -> dict[str, Any]:
         """All of it; in a task for other processes what sums over blocks need: no samples."""
-        return vars(self) | ({"samples": None, "n_jobs": 1, "_linked": {}} if in_task.get() else {})
+        return vars(self) | ({"samples": None, "n_jobs": 1, "_linked": {}, "_latest": None} if in_task.get() else {})
 
     def _forget(self) -> None:
         """Start without prepared rows; they are kept from now on, if there is room."""
