@@ -44,8 +44,8 @@ class Objective:
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
-        """All of it; in a task for other processes what sums over blocks need: no samples."""
-        return vars(self) | ({"samples": None, "n_jobs": 1, "_linked": {}, "_latest": None} if in_task.get() else {})
+        """Without what is known of single rows; in a task for other processes without samples, too."""
+        return vars(self) | {"_latest": None} | ({"samples": None, "n_jobs": 1, "_linked": {}} if in_task.get() else {})
 
     def _forget(self) -> None:
         """Start without prepared rows; they are kept from now on, if there is room."""
@@ -329,13 +329,13 @@ class Objective:
         """∂ℓ/∂a of each row, (J, n_rows) for each node: a term's slope is their weighted mean times its cofactor."""
         local = self._local_of_nodes(taus)
         own = [local[i] for i in self.terms.nodes]
-        linked = None if self.loss.link == "mean" else self._at(self.terms.nodes, own, 0)
+        linked = self._at_link(own)
 
         def slopes(block: Block, points: Iterator[tuple[Array, Pointwise]]) -> list[list[Array]]:
             found = []
             for i, (_, point) in enumerate(points):
-                log = linked[i].value if linked is not None and self.loss.link == "log_mean" else 0.0
-                found.append(point.slope.T * (1.0 if linked is None else np.exp(point.value - log)))
+                w = 1.0 if self.loss.link == "mean" else np.exp(point.value - (linked[i].value if linked else 0.0))
+                found.append(point.slope.T * w)
             return [found]
 
         return [np.concatenate(parts, axis=1) for parts in zip(*self._each(own, slopes), strict=True)]
