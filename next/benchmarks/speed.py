@@ -11,6 +11,7 @@ import numpy as np
 from common import best_of, machine, present, write_table
 
 from isodus import PolynomialModel, PseudoLikelihood, datasets
+from isodus._core.threads import one_blas_thread
 from isodus.fit.learn import learn
 from isodus.fit.penalties import WeakRidge
 
@@ -44,6 +45,7 @@ SITES, DRAWS = 1000, 20_000
 def fit(X, degree=4, scale="robust"):
     """Seconds of a default fit with standard errors, and of the fit alone."""
 
+    @one_blas_thread()  # as in a fit
     def alone():
         return learn(PseudoLikelihood(degree, scale=scale).objective(X), WeakRidge())
 
