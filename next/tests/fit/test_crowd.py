@@ -83,6 +83,23 @@ def test_answers_do_not_depend_on_what_is_listed(estimator, l1, more, monkeypatc
     assert counts[0]["of"] == counts[1]["of"]
 
 
+@pytest.mark.parametrize("strength", ["ebic", "cv"])
+def test_paths_do_not_depend_on_what_is_listed(strength, monkeypatch):
+    """A path of the user's has the same terms at each strength; one that ends early and is chosen there is noted."""
+    l1 = L1(strength, path=[0.3, 0.15, 0.1])
+    with warnings.catch_warnings(action="ignore"):
+        listed = PseudoLikelihood(4, max_order=3, penalty=l1).fit(X)
+        monkeypatch.setattr(sparse, "_MOST_CANDIDATES", 10)
+        monkeypatch.setattr(crowded, "_STRONGEST", 2)
+        few = PseudoLikelihood(4, max_order=3, penalty=l1).fit(X)
+        short = PseudoLikelihood(4, max_order=3, penalty=L1(strength)).fit(X)
+    assert few.path_.n_terms == listed.path_.n_terms
+    assert_allclose(few.path_.scores, listed.path_.scores, rtol=1e-5)
+    assert few.path_.chosen == listed.path_.chosen
+    at_the_end = short.path_.chosen == len(short.path_.strengths) - 1
+    assert [note.kind for note in short.notes_].count("end of the path") == at_the_end
+
+
 def test_what_cannot_be_done_is_said(monkeypatch):
     monkeypatch.setattr(sparse, "_MOST_CANDIDATES", 10)
     monkeypatch.setattr(crowded, "_MOST_MISSING", 20)
@@ -90,6 +107,11 @@ def test_what_cannot_be_done_is_said(monkeypatch):
         ISODUS(4, max_order=3, penalty=L1(0.1), reference=PowerReference(1.0)).fit(X)
     with pytest.raises(ValueError, match="too many for .* weights of L1"):
         PseudoLikelihood(4, max_order=3, penalty=L1(0.1, weights={(0, 1): 2.0})).fit(X)
+    with pytest.raises(ValueError, match="strength='stars' of L1 has to list them all"):
+        PseudoLikelihood(4, max_order=3, penalty=L1("stars")).fit(X)
+    for l1 in (L1(0.1, include=[(0, 1, 2, 3)]), L1(0.1, exclude=[(0, 0, 0, 0, 1)]), L1(0.1, include=[(0,) * 6])):
+        with pytest.raises(ValueError, match=r"has the term \(.*\), which is not one of the .* terms of this fit"):
+            PseudoLikelihood(4, max_order=3, penalty=l1).fit(X)
     monkeypatch.setattr(crowded, "_STRONGEST", 2)
     with pytest.raises(ValueError, match="lets in over 20 of .* terms. Use a larger strength"):
         PseudoLikelihood(4, max_order=3, penalty=L1(1e-3)).fit(X)

@@ -186,3 +186,13 @@ def test_a_ridge_toward_independence_shrinks_products_of_degree_2(rng):
     assert abs(at["own"].tau[coupling]) < 1e-4
     assert_allclose(at["quadratic"].tau, learn(f, None, tol=1e-8).tau, atol=1e-8)
     assert abs(at["quadratic"].tau[coupling]) > 0.3
+
+
+def test_one_row_does_not_decide_what_is_a_near_copy(rng):
+    """Functions are clamped on the window: one row far away neither makes near-copies of columns nor hides them."""
+    apart, near = rng.standard_normal((4000, 3)), rng.standard_normal((4000, 3))
+    near[:, 1] = near[:, 0] + 0.03 * near[:, 1]
+    apart[0], near[0] = 1e3, (300.0, -300.0, 0.0)
+    axes = [[Line.fit(x, 4) for x in X.T] for X in (apart, near)]
+    assert variance_inflation(axes[0], as_samples(apart)).max() < 1.5
+    assert variance_inflation(axes[1], as_samples(near))[:2].min() > 5

@@ -263,7 +263,8 @@ class PolynomialEstimator(DensityMixin, BaseEstimator):
         if self.consensus not in (None, *get_args(Consensus)):
             raise ValueError(f"consensus must be 'geometric', 'mean', 'precision' or None, not {self.consensus!r}.")
         if self._by_nodes and penalty is not None and not penalty.selects:
-            raise ValueError("Estimates of single variables have no ridge. Use penalty=None, or leave out consensus.")
+            without = "leave out consensus" if self.consensus is not None else "use reference=TiltedReference()"
+            raise ValueError(f"Estimates of single variables have no ridge. Use penalty=None, or {without}.")
         return penalty
 
     def _samples(self, X: Any, sample_weight: Any, weights: Weights, groups: Any = None) -> tuple[Samples, Spec]:

@@ -196,7 +196,7 @@ def check_columns(samples: Samples, facts: Sequence[ColumnFacts], spec: Spec, pe
         more = f"; and {len(copies) - 5} more columns are" if len(copies) > 5 else ""
         raise ValueError(
             f"In these data {first}{more}. Interactions of such columns cannot be identified. "
-            "Drop them, or use Ridge('cv')."
+            "Drop them, or use PseudoLikelihood(penalty=Ridge('cv'))."
         )
 
 
@@ -220,5 +220,5 @@ def check_terms(terms: Terms, samples: Samples, penalty: Penalty | None) -> None
     if same:
         raise ValueError(
             f"In these data the terms {listed(same)} are constant or sums of lower terms of the same columns, so they "
-            "cannot be identified. Drop them (basis=), or use Ridge('cv')."
+            "cannot be identified. Drop them (basis=), or use PseudoLikelihood(penalty=Ridge('cv'))."
         )

@@ -12,7 +12,7 @@ from ..fit.crowd import Crowd
 from ..fit.l1 import L1
 from ..fit.objective import Objective
 from ..fit.sparse import Sparse, SparseProblem
-from ..terms import Key, MonomialBasis, Terms, count_up_to
+from ..terms import Key, MonomialBasis, Terms, count_up_to, product_of
 from ..terms.transform import of_powers
 from .columns import Spec
 
@@ -52,14 +52,22 @@ class Crowded:
                 f"These are {count:,} terms, too many for PowerReference and for weights of L1. "
                 "Lower degree or max_order, or give the terms that matter as basis."
             )
-        include, self.exclude = (_keys(terms, samples.names) for terms in (l1.include, l1.exclude))
+        if l1.strength == "stars":
+            raise ValueError(
+                f"These are {count:,} terms, and strength='stars' of L1 has to list them all. "
+                "Use 'ebic', 'cv' or a number, or lower degree or max_order."
+            )
+        include, self.exclude = (
+            _keys(getattr(l1, what), samples.names, f.terms, size, what, count) for what in ("include", "exclude")
+        )
         self.listed, self.of_nodes = [*f.terms.keys, *sorted(include - set(f.terms.keys))], np.zeros(len(axes), int)
         base = self.problem(self.exclude - set(self.listed))
         say(f"slopes of {count:,} terms")
         self.crowd = Crowd(base.f, base.empty.taus, *size, l1.units == "noise", f.terms.identity)
         found = self.crowd.strongest(base.f, base.empty.taus, _STRONGEST)
         self.least, self.strongest = min(found.values()), found.keys() - set(self.listed)
-        self.count = count - len(include | self.exclude) - (0 if l1.penalize_self else len(f.terms))
+        free = include | self.exclude | (set() if l1.penalize_self else set(f.terms.keys))
+        self.count = count - len(free)
         self.of_nodes = count - np.array([count_up_to(axes[:i] + axes[i + 1 :], *size) for i in range(len(axes))])
 
     def problem(self, more: Collection[Key]) -> SparseProblem:
@@ -92,6 +100,23 @@ class Crowded:
         return more
 
 
-def _keys(terms: Collection[Sequence[int | str]] | None, names: Sequence[str]) -> set[Key]:
-    """The keys of terms that a user lists."""
-    return set() if terms is None or not len(terms) else set(MonomialBasis(list(terms)).keys(names))
+def _keys(
+    terms: Collection[Sequence[int | str]] | None,
+    names: Sequence[str],
+    own: Terms,
+    size: tuple[int, int, int],
+    what: str,
+    count: int,
+) -> set[Key]:
+    """The keys of terms that a user lists; an error for one that is no candidate. own: terms of one variable."""
+    keys = set() if terms is None or not len(terms) else set(MonomialBasis(list(terms)).keys(names))
+    degree, order, least = size
+    for key in keys:
+        factors = product_of(key)
+        there = len(factors) <= order and all(l < len(own.axes[i].degrees) for i, l in factors)
+        if not there or not least <= own.degree_of(factors) <= degree:
+            raise ValueError(
+                f"{what} of L1 has the term {key!r}, which is not one of the {count:,} terms of this fit. "
+                "Raise degree or max_order, or leave the term out."
+            )
+    return keys

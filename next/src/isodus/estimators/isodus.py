@@ -219,7 +219,9 @@ def _collapsed(f: Objective, leverage: Array, effective: Array) -> list[Note]:
     few = [name for name, h in zip(names, leverage, strict=True) if not h <= _MOST_LEVERAGE]
     if not few:
         return []
-    worst = int(np.argmax(leverage))
+    worst = int(np.argmax(np.nan_to_num(leverage, nan=-1.0)))
+    if not leverage[worst] > _MOST_LEVERAGE:  # the others have no answer, which another note says
+        return []
     text = (
         f"The weights of columns {listed(few)} have collapsed: those of {names[worst]!r} count {effective[worst]:.0f} "
         f"of {f.n:,.0f} rows, and one row has {100 * leverage[worst]:.0f} % of its own fit. Standard errors may be too "

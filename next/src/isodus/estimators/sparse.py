@@ -55,6 +55,10 @@ class Candidates(NamedTuple):
         more = self.crowd.missing(self.problem, solution)
         return self._replace(problem=self.crowd.problem(more)).solved(strength) if more else (self, solution)
 
+    def down_to(self, strength: float) -> Self:
+        """With all terms listed that are in the optimum at a strength, and so on a path that ends there."""
+        return self if self.crowd is None else self.solved(strength)[0]
+
 
 def sparse_fit(
     est: PolynomialEstimator,
@@ -78,7 +82,9 @@ def sparse_fit(
     unit = l1.multiplier(len(samples.names), samples.n)
     path = None
     if isinstance(l1.strength, str):
-        path = _chosen(est, whole, of_rows, l1, seed, parts, unit)
+        strengths = _strengths(whole, l1, unit)
+        whole = whole.down_to(strengths[-1]) if strengths else whole
+        path = _chosen(est, whole, of_rows, l1, seed, parts, strengths).in_units(unit)
     strength = path.strength if path is not None else float(l1.strength)
     whole, solution = whole.solved(strength * unit)
     f, values = _left(est, whole, solution, l1)
@@ -172,13 +178,10 @@ def _chosen(
     l1: L1,
     seed: int,
     parts: Callable[..., Array],
-    unit: float,
+    strengths: list[float],
 ) -> SparsePath:
-    """The path and the strength that the data choose on it, in the units of the user."""
+    """The path, and the strength that the data choose on it."""
     problem, samples = whole.problem, whole.f.samples.kept_samples
-    strengths = default_path(problem, l1.units == "noise") if l1.path is None else [s * unit for s in l1.path]
-    if whole.crowd is not None and l1.path is None:
-        strengths = [s for s in strengths if s >= whole.crowd.least]
     if not strengths:
         return SparsePath(str(l1.strength), (0.0,), (0,), (np.nan,), 0)
     if l1.strength == "ebic":
@@ -186,7 +189,10 @@ def _chosen(
     elif l1.strength == "cv":
         fold = parts(count=l1.folds)
         path = by_folds(
-            problem, [_fold(est, of_rows, samples, fold == k, l1) for k in np.unique(fold)], strengths, l1.rule
+            problem,
+            [_fold(est, of_rows, samples, fold == k, l1, strengths[-1]) for k in np.unique(fold)],
+            strengths,
+            l1.rule,
         )
     else:
         rng, part = np.random.default_rng([seed, 20]), parts(count=_PARTS)  # of rows that belong together
@@ -194,14 +200,27 @@ def _chosen(
         halves = (np.isin(part, rng.permutation(labels)[: len(labels) // 2]) for _ in range(_HALVES))
         rows = (samples.take(np.flatnonzero(half)) for half in halves)
         path = by_stability(problem, (of_rows(some).problem for some in rows), strengths, l1.rule)
-    return path.in_units(unit)
+    return path
+
+
+def _strengths(whole: Candidates, l1: L1, unit: float) -> list[float]:
+    """The path: the user's, or from the first strength without a penalised term to the last that lists all terms."""
+    if l1.path is not None:
+        return [s * unit for s in l1.path]
+    least = 0.0 if whole.crowd is None else whole.crowd.least
+    return [s for s in default_path(whole.problem, l1.units == "noise") if s >= least]
 
 
 def _fold(
-    est: PolynomialEstimator, of_rows: Callable[[Samples], Candidates], samples: MemorySamples, out: Array, l1: L1
+    est: PolynomialEstimator,
+    of_rows: Callable[[Samples], Candidates],
+    samples: MemorySamples,
+    out: Array,
+    l1: L1,
+    last: float,
 ) -> tuple[Problem, Callable[[Any], float]]:
     """The problem of the rows of a fold, and a solution's score on the others."""
-    part, rest = of_rows(samples.take(np.flatnonzero(~out))), samples.take(np.flatnonzero(out))
+    part, rest = of_rows(samples.take(np.flatnonzero(~out))).down_to(last), samples.take(np.flatnonzero(out))
 
     def score(solution: Any) -> float:
         if not part.problem.joint(solution, l1.rule, est.consensus or "mean"):
@@ -322,6 +341,12 @@ def _notes(at: Candidates, solution: Any, l1: L1, strength: float, path: SparseP
     )
     numbers = {"kept": kept, "of": of, "strength": strength}
     notes.append(Note("selected", "info" if kept or not of else "warning", (), numbers, text))
+    if at.crowd is not None and path is not None and l1.path is None and path.chosen == len(path.strengths) - 1:
+        text = (
+            f"The path ends at strength {strength:.3g}, below which more terms enter than isodus lists, and "
+            f"{l1.strength!r} chose its end. A smaller strength may be better. Give the path of L1, or a strength."
+        )
+        notes.append(Note("end of the path", "warning", (), {"strength": strength}, text))
     if path is not None and path.interrupted:
         text = "The path was interrupted, and the strength is the best of those before. Fit again for the whole path."
         notes.append(Note("interrupted", "warning", (), {"strengths": len(path.strengths)}, text))

@@ -99,7 +99,7 @@ def variance_inflation(axes: Sequence[Axis], samples: Samples) -> Array:
     Of several functions of least degree, as on a circle, V is that of the combination that the others tell best: the
     largest eigenvalue of S_ii (S⁻¹)_ii, which does not change as a circle is turned.
     """
-    if all(axis.powers is not None for axis in axes):  # these functions are the columns
+    if all(axis.gaussian_moments is not None for axis in axes):  # these functions are the columns
         left = variances_left(of_kept(samples)[-1])
         return np.full(len(axes), np.inf) if left is None else 1 / left
     X, weight = samples.kept
