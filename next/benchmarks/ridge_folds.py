@@ -58,7 +58,7 @@ def best_strength(est, new):
     f = est._objective
     rest, best = est.objective(new), -np.inf
     for free in ("quadratic", "own"):
-        tau = free_start(f, free)
+        tau = free_start(f, free)[0]
         D = f.diagonal(f.terms.T @ tau)
         for strength in STRENGTHS:
             tau = newton(f, tau, ridge_matrix(f.terms, D, f.n, strength, free), tol=0.1, max_iter=60).tau

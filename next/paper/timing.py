@@ -47,14 +47,16 @@ def adaptive_seconds(fit: Fit, X: np.ndarray, count: int) -> float:
 def adaptive_pass(theta: Theta, X: np.ndarray, reach: float) -> np.ndarray:
     """log Z and the means of powers of each variable at each row, (n, p, L + 1): each an adaptive integral to 1e-7."""
     degree = max(map(len, theta))
-    found = np.empty((*X.shape, degree + 1))
+    found, lowest = np.empty((*X.shape, degree + 1)), np.empty(X.shape)
+    grid = np.linspace(-reach, reach, 33)
     for r, i in np.ndindex(X.shape):
         a = conditional(theta, i, X[r])
+        low = lowest[r, i] = _horner(a, grid).min()  # an energy may fall far below zero where there are no rows
         for l in range(degree + 1):
-            f = lambda t, l=l, a=a: t**l * exp(-_horner(a, t))
+            f = lambda t, l=l, a=a, low=low: t**l * exp(low - _horner(a, t))
             found[r, i, l] = quad(f, -reach, reach, epsrel=1e-7, epsabs=1e-7 if l else 0.0, limit=200)[0]
     found[:, :, 1:] /= found[:, :, :1]
-    found[:, :, 0] = np.log(found[:, :, 0])
+    found[:, :, 0] = np.log(found[:, :, 0]) - lowest
     return found
 
 
@@ -67,7 +69,7 @@ def conditional(theta: Theta, i: int, row: np.ndarray) -> list[float]:
     return a
 
 
-def _horner(a: Sequence[float], t: float) -> float:
+def _horner(a: Sequence[float], t: float | np.ndarray) -> float | np.ndarray:
     value = 0.0
     for coefficient in reversed(a):
         value = value * t + coefficient
