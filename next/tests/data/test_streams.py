@@ -68,7 +68,7 @@ def check_same(one, other):
     np.testing.assert_allclose(np.diag(other.fitted.covariance) / se**2, 1, atol=1e-6)
 
 
-FEW = {source: ("PseudoLikelihood", "PowerReference") for source in ("blocks of 97", "CSV")}
+FEW = dict.fromkeys(("blocks of 97", "CSV"), ("PseudoLikelihood", "PowerReference"))
 
 
 @pytest.mark.parametrize(("source", "name"), [(s, name) for s in SOURCES for name in FEW.get(s, ESTIMATORS)])
