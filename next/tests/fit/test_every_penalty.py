@@ -63,3 +63,23 @@ def test_what_a_user_sees(penalty):
 def test_a_penalty_without_a_matrix():
     with pytest.raises(NotImplementedError, match="Penalty has no method matrix"):
         PseudoLikelihood(3, penalty=Penalty()).fit(X)
+
+
+class Given(Penalty):
+    """R as it is given."""
+
+    def __init__(self, make=None):
+        self.make = make
+
+    def matrix(self, terms, diagonal, n):
+        return self.make(len(terms))
+
+
+def test_matrices_that_are_no_penalty():
+    dense = PseudoLikelihood(3, penalty=Given(lambda K: 0.01 * np.eye(K))).fit(X)
+    assert_allclose(dense.ridge_, 0.01)
+    with pytest.raises(ValueError, match=r"matrix of Given gives R of shape \(3, 3\) for 18 unknowns"):
+        PseudoLikelihood(3, penalty=Given(lambda K: np.eye(3))).fit(X)
+    for value in (np.nan, -1.0):
+        with pytest.raises(ValueError, match="matrix of Given gives R with negative or no numbers"):
+            PseudoLikelihood(3, penalty=Given(lambda K, value=value: np.diag(np.full(K, value)))).fit(X)

@@ -153,7 +153,7 @@ def _climbed(
         if penalty is not None:
             assert begin.hessian is not None
             own = np.diagonal(begin.hessian) if f.terms.identity else f.diagonal(f.terms.T @ zero)
-            ridge = penalty.matrix(f.terms, own, f.n)
+            ridge = penalty.ridge(f.terms, own, f.n)
         return solve("all rows", f, zero, ridge, tol, max_iter, begin)
     rungs = _rungs(f, seed) if start is None else []
     enough = [part for part in rungs if part.n * f.terms.copies >= max(_START_ROWS, _START_PER_UNKNOWN * f.terms.m)]
@@ -167,7 +167,7 @@ def _climbed(
     D = None if penalty is None else first.diagonal(f.terms.T @ tau)
 
     def ridge_on(part: Objective) -> csr_array:
-        return no_ridge(part) if penalty is None or D is None else penalty.matrix(f.terms, D, part.n)
+        return no_ridge(part) if penalty is None or D is None else penalty.ridge(f.terms, D, part.n)
 
     for part in rungs:
         ridge = ridge_on(part)

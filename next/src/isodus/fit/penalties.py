@@ -103,6 +103,18 @@ class Penalty(BaseEstimator):
         """R, (K, K); diagonal: A_kk of the products, (P,)."""
         raise NotImplementedError(f"{type(self).__name__} has no method matrix, which gives its R.")
 
+    def ridge(self, terms: Terms, diagonal: Array, n: float) -> csr_array:
+        """R as a fit takes it; an error for a matrix of another size, or one that is no penalty."""
+        found, name, K = self.matrix(terms, diagonal, n), type(self).__name__, len(terms)
+        if found.shape != (K, K):
+            raise ValueError(
+                f"matrix of {name} gives R of shape {found.shape} for {K} unknowns. Return one of ({K}, {K})."
+            )
+        R = csr_array(found)
+        if not np.isfinite(R.data).all() or np.any(R.diagonal() < 0):
+            raise ValueError(f"matrix of {name} gives R with negative or no numbers on its diagonal. Use finite ones.")
+        return R
+
     def in_words(self, path: Any = None, strength: float = np.nan) -> str:
         """Such as "weak ridge"; path and strength: what was chosen."""
         return repr(self)

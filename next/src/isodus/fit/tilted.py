@@ -102,7 +102,7 @@ def _tilts(
     """
     ridge = no_ridge(f)
     if penalty is not None and pilot.status == "converged":
-        ridge = penalty.matrix(f.terms, part.diagonal(f.terms.T @ pilot.tau), f.n)
+        ridge = penalty.ridge(f.terms, part.diagonal(f.terms.T @ pilot.tau), f.n)
     start, fit, k, found = pilot.tau, pilot, 0, None
     while fit.status == "converged" and (found is None or (_FAR < found.distance <= _NEAR and k < n_tilts + _MORE)):
         k += 1
@@ -139,7 +139,7 @@ def tilted_by(
     g = f
     for _ in range(n_tilts):
         g = f.with_loss(TiltedScreening()).tilted(fit.tau)
-        ridge = no_ridge(f) if penalty is None else penalty.matrix(f.terms, g.diagonal(f.terms.T @ fit.tau), f.n)
+        ridge = no_ridge(f) if penalty is None else penalty.ridge(f.terms, g.diagonal(f.terms.T @ fit.tau), f.n)
         fit = newton(g, fit.tau, ridge, tol, max_iter)
         if fit.status != "converged":
             break
