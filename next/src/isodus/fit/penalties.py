@@ -111,7 +111,7 @@ class Penalty(BaseEstimator):
                 f"matrix of {name} gives R of shape {found.shape} for {K} unknowns. Return one of ({K}, {K})."
             )
         R = csr_array(found)
-        if not np.isfinite(R.data).all() or np.any(R.diagonal() < 0):
+        if np.all(diagonal >= 0) and not (np.isfinite(R.data).all() and np.all(R.diagonal() >= 0)):
             raise ValueError(f"matrix of {name} gives R with negative or no numbers on its diagonal. Use finite ones.")
         return R
 
