@@ -12,6 +12,8 @@ from types import ModuleType
 import pytest
 from test_architecture import ROOMS
 
+from isodus.fit.objective import Objective
+
 NEXT = Path(__file__).parents[1]
 DOCS = NEXT / "docs"
 PAGES = [NEXT / "README.md", *sorted(DOCS.glob("*.md"))]
@@ -102,3 +104,14 @@ def test_the_page_names_the_files_of_the_central_path(script, traced):
     assert f"- The fit enters {len(files)} files." in page
     assert f"- {len(central)} of them are the central path" in page
     assert f"- {len(files) - len(central)} are leaves" in page
+
+
+def test_the_page_names_what_is_there():
+    """Methods of the objective by their names, and files by their paths."""
+    page = (DOCS / "index.md").read_text("utf-8")
+    methods = re.findall(r"`Objective\.(\w+)`", page)
+    assert methods
+    assert [name for name in methods if not hasattr(Objective, name)] == []
+    named = re.findall(r"`((?:_core|axes|terms|data|losses|fit|sampling|model|estimators)/\w+\.py)`", page)
+    assert [name for name in named if not (DOCS.parent / "src" / "isodus" / name).exists()] == []
+    assert len(named) > 30
